@@ -1,0 +1,46 @@
+# Everything a developer or CI runs. `make demo` and `make test` set up what they need.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help setup demo test check lint types layers format clean
+
+help:
+	@echo "make demo    run both closed loops on the bundled digits data and write a report"
+	@echo "make test    run the tests"
+	@echo "make check   lint, types, import layers, tests (what CI runs)"
+	@echo "make setup   build $(VENV) with everything for development"
+	@echo "make format  let ruff format the code"
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fedelect needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup
+	$(BIN)/fedelect demo --out runs/demo
+
+test: setup
+	$(BIN)/python -m pytest -q
+
+check: lint types layers test
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy src tests benchmarks
+
+layers: setup
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Pure array functions, one for each equation of the paper; numpy only."""

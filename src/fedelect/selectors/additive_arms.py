@@ -1,0 +1,197 @@
+"""The best K-subsets by sum of scores, one after the other, without listing them all.
+
+Theory of operation. Clients with equal score are interchangeable: they form a *level*. What matters about a subset
+is how many members it takes from each level, its *composition*; a composition stands for a product of binomials of
+subsets, all with the same sum. The best composition takes the top clients. Every other one is reached from exactly
+one parent by moving one member down one level, which never raises the sum, so a heap of children yields the
+compositions in order of sum, and only those that are reached exist in memory.
+
+Compositions with the same sum (rounded once, by `math.fsum`) form one *class*. A draw is uniform over all subsets of
+the best class that have not been played: pick a composition in proportion to the subsets it has left, then a subset
+of it by rejection, or, once more than half of it has been played, from the list of what is left. No step looks at a
+client's number.
+"""
+
+import bisect
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedelect.selectors.played_arms import PlayedArms
+from fedelect.vocabulary import Cohort, Floats, Ints
+
+Composition = tuple[tuple[int, int], ...]
+"""How many members come from which level: (level, count) pairs, levels ascending, counts positive."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestUnplayed:
+    """The highest mean score of a subset not yet played, and how many such subsets share it."""
+
+    mean: float
+    count: int
+
+
+class AdditiveArms:
+    """All `budget`-subsets of some clients, best sum of scores first, less those that have been played."""
+
+    def __init__(self, clients: Ints, scores: Floats, budget: int, played: Iterable[Cohort]) -> None:
+        """Index the levels.
+
+        Args:
+            clients: (n,) numbers of the clients to choose from, ascending; n >= budget.
+            scores: (n,) their scores.
+            budget: K, the size of a subset.
+            played: Subsets of these clients that have been played.
+        """
+        values, level = np.unique(-scores, return_inverse=True)
+        self._values: list[float] = (-values).tolist()
+        self._budget = budget
+        order = np.argsort(level, kind="stable")
+        starts = np.searchsorted(level[order], np.arange(len(values) + 1))
+        self._starts: list[int] = starts.tolist()
+        self._capacity: list[int] = np.diff(starts).tolist()
+        self._clients = clients[order]
+        self._numbers, self._level = clients, level
+        self._played_in: Counter[Composition] = Counter()
+        self._listed: dict[Composition, list[Cohort]] = {}  # what is left of those that are mostly played, sorted
+        for cohort in played:
+            self.mark_played(cohort)
+        top = self._top()
+        self._heap: list[tuple[float, int, Composition, int]] = []
+        self._pushed = itertools.count()
+        self._class: list[Composition] = []
+        self._sum = float("nan")
+        heapq.heappush(self._heap, (-self._sum_of(top), next(self._pushed), top, -1))
+
+    def mark_played(self, cohort: Cohort) -> None:
+        """Note that this subset has now been played."""
+        composition = self._composition_of(cohort)
+        self._played_in[composition] += 1
+        listed = self._listed.get(composition)
+        if listed is not None:
+            del listed[bisect.bisect_left(listed, cohort)]
+
+    def best(self) -> BestUnplayed | None:
+        """The best mean score among subsets not yet played; None if all have been played."""
+        while True:
+            count = sum(self._left(composition) for composition in self._class)
+            if count:
+                return BestUnplayed(self._sum / self._budget, count)
+            if not self._heap:
+                return None
+            self._next_class()
+
+    def draw(self, rng: np.random.Generator, played: PlayedArms) -> Cohort:
+        """One of the best subsets not yet played, uniformly. `best` must not have returned None."""
+        ticket = random_below(sum(self._left(composition) for composition in self._class), rng)
+        for composition in self._class:
+            left = self._left(composition)
+            if ticket < left:
+                break
+            ticket -= left
+        if 2 * left < self._size(composition):
+            if composition not in self._listed:
+                self._listed[composition] = sorted(c for c in self._subsets(composition) if c not in played)
+            return self._listed[composition][ticket]
+        while (cohort := self._sample(composition, rng)) in played:
+            pass
+        return cohort
+
+    def _top(self) -> Composition:
+        room, pairs = self._budget, []
+        for level, capacity in enumerate(self._capacity):
+            pairs.append((level, min(room, capacity)))
+            room -= min(room, capacity)
+            if not room:
+                break
+        return tuple(pairs)
+
+    def _next_class(self) -> None:
+        """Take from the heap all compositions of the next lower sum, and put their children there."""
+        self._class, self._sum = [], -self._heap[0][0]
+        while self._heap and -self._heap[0][0] == self._sum:
+            _, _, parent, level = heapq.heappop(self._heap)
+            composition = parent if level < 0 else _moved_down(parent, level)
+            self._class.append(composition)
+            for child_level in self._child_levels(composition):
+                child_sum = self._sum_of(_moved_down(composition, child_level))
+                heapq.heappush(self._heap, (-child_sum, next(self._pushed), composition, child_level))
+
+    def _child_levels(self, composition: Composition) -> list[int]:
+        """The levels from which one member may move down so that the result's parent is this composition."""
+        counts = dict(composition)
+        levels = []
+        for level, _ in composition:
+            below = level + 1
+            has_room = below < len(self._capacity) and counts.get(below, 0) < self._capacity[below]
+            if has_room and self._parent_level(_moved_down(composition, level)) == level:
+                levels.append(level)
+        return levels
+
+    def _parent_level(self, composition: Composition) -> int:
+        """The highest level that has room for a member of the level just below it; -1 for the top composition."""
+        counts = dict(composition)
+        for level, _ in composition:
+            if level and counts.get(level - 1, 0) < self._capacity[level - 1]:
+                return level - 1
+        return -1
+
+    def _sum_of(self, composition: Composition) -> float:
+        return math.fsum(itertools.chain.from_iterable([self._values[level]] * count for level, count in composition))
+
+    def _size(self, composition: Composition) -> int:
+        return math.prod(math.comb(self._capacity[level], count) for level, count in composition)
+
+    def _left(self, composition: Composition) -> int:
+        return self._size(composition) - self._played_in[composition]
+
+    def _composition_of(self, cohort: Cohort) -> Composition:
+        levels = self._level[np.searchsorted(self._numbers, cohort)].tolist()
+        return tuple(sorted(Counter(levels).items()))
+
+    def _members(self, level: int) -> list[int]:
+        members: list[int] = self._clients[self._starts[level] : self._starts[level + 1]].tolist()
+        return members
+
+    def _subsets(self, composition: Composition) -> Iterable[Cohort]:
+        parts = [itertools.combinations(self._members(level), count) for level, count in composition]
+        for chosen in itertools.product(*parts):
+            yield tuple(sorted(itertools.chain.from_iterable(chosen)))
+
+    def _sample(self, composition: Composition, rng: np.random.Generator) -> Cohort:
+        chosen: list[int] = []
+        for level, count in composition:
+            members = self._members(level)
+            if count < len(members):
+                # Partial Fisher-Yates: the first `count` places become a uniform sample.
+                for place, luck in enumerate(rng.random(count).tolist()):
+                    other = place + int(luck * (len(members) - place))
+                    members[place], members[other] = members[other], members[place]
+            chosen += members[:count]
+        return tuple(sorted(chosen))
+
+
+def _moved_down(composition: Composition, level: int) -> Composition:
+    counts = dict(composition)
+    counts[level] -= 1
+    counts[level + 1] = counts.get(level + 1, 0) + 1
+    return tuple(sorted((where, count) for where, count in counts.items() if count))
+
+
+def random_below(limit: int, rng: np.random.Generator) -> int:
+    """A uniformly random integer in 0 .. limit-1, however large `limit` is."""
+    if limit == 1:
+        return 0
+    if limit < 2**63:
+        return int(rng.integers(limit))
+    size = (limit.bit_length() + 7) // 8
+    excess = 8 * size - limit.bit_length()
+    while (number := int.from_bytes(rng.bytes(size), "little") >> excess) >= limit:
+        pass
+    return number

@@ -1,0 +1,184 @@
+"""The selector contract: ask who trains, tell what came of it.
+
+A selector is a pure state machine: no clock, no files, no randomness but the streams named by its seed and the
+slot. `ask`, `tell`, `abandon`, `state` and `restore` live here and are the same for all; a selector supplies
+`_choose` and whatever of `_learn`, `_abandoned`, `_memory` and `_recall` it needs. Whatever raises, changes nothing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.errors import (
+    AvailabilityError,
+    ConfigurationError,
+    FedelectError,
+    FeedbackError,
+    MissingSignalError,
+    NoElection,
+    StaleAskError,
+    StateError,
+)
+from fedelect.vocabulary import Ask, Cohort, Feedback, Signal, as_cohort, check_budget
+
+Available = NDArray[np.bool_] | None
+"""(N,) mask of the clients that are there; None means all of them."""
+
+Choice = tuple[Cohort, tuple[float, ...]]
+"""A sorted cohort and the indices that won (see `Ask.indices`)."""
+
+
+class AbstractSelector(ABC):
+    """Decides which `budget` of the `clients` train in each slot.
+
+    Subclasses declare, as class attributes:
+
+    - `needs`: the signals `tell` must get ("reward", "opinions", "beliefs"). Only FL&FA has a server that sees
+      "reward"; only FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
+    - `advice`: one line on when to choose it.
+    - `version`: raised when the meaning of the saved state changes.
+    - `symmetric`: whether renaming the clients changes nothing but the names (in distribution).
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+    advice: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    symmetric: bool = True
+
+    def __init__(self, *, clients: int, budget: int, parameters: Mapping[str, Any]) -> None:
+        """Store what all selectors share; `parameters` are the constructor's arguments as JSON-able values."""
+        check_budget(clients, budget)
+        self.clients = clients
+        self.budget = budget
+        self.parameters = dict(parameters)
+        self._slot = 0
+        self._open: Ask | None = None
+
+    def ask(self, available: Iterable[int] | None = None) -> Ask:
+        """Whom to train in the next slot; the open ask again if there is one.
+
+        Args:
+            available: Numbers of the clients that are there, at least `budget` of them; None means all.
+        """
+        if self._open is not None:
+            return self._open
+        mask = self._mask(available)
+        slot = self._slot + 1
+        try:
+            cohort, indices = self._choose(slot, mask)
+        except NoElection:
+            self._slot = slot  # the clients held the election; its slot is gone
+            raise
+        self._slot = slot
+        self._open = Ask(slot, cohort, indices)
+        return self._open
+
+    def tell(self, ask: Ask, feedback: Feedback) -> None:
+        """Close the open `ask` with what came of it, and learn from it."""
+        self._check_open(ask)
+        for name, values in (("opinions", feedback.opinions), ("beliefs", feedback.beliefs)):
+            if values is not None and values.size != self.clients:
+                raise FeedbackError(f"{name} has {values.size} values but there are {self.clients} clients")
+        for signal in sorted(self.needs):
+            if getattr(feedback, signal) is None:
+                raise MissingSignalError(
+                    f"{type(self).__name__} needs {signal!r}, which this feedback lacks; "
+                    f"give it, or close the slot with abandon()"
+                )
+        self._learn(ask, feedback)
+        self._open = None
+
+    def abandon(self, ask: Ask) -> None:
+        """Close the open `ask`, from which nothing is learnt. Its slot number is not used again."""
+        self._check_open(ask)
+        self._abandoned(ask)
+        self._open = None
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as JSON-able values; long arrays are packed (see `packing`)."""
+        ask = self._open
+        return {
+            "selector": type(self).__name__,
+            "version": self.version,
+            "parameters": dict(self.parameters),
+            "slot": self._slot,
+            "open": None if ask is None else {"cohort": list(ask.cohort), "indices": list(ask.indices)},
+            "memory": self._memory(),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> Self:
+        """The selector that `state` was taken from, going on exactly as it would have."""
+        name, version = state.get("selector"), state.get("version")
+        if name != cls.__name__ or version != cls.version:
+            raise StateError(
+                f"this is a state of {name!r}, version {version!r}; {cls.__name__} restores its own, "
+                f"version {cls.version}"
+            )
+        try:
+            selector = cls(**state["parameters"])
+            selector._slot = int(state["slot"])
+            if state["open"] is not None:
+                cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
+                selector._open = Ask(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
+            selector._recall(state["memory"])
+        except StateError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, FedelectError) as error:
+            raise StateError(f"the saved state of {cls.__name__} is damaged: {error!r}") from error
+        return selector
+
+    @abstractmethod
+    def _choose(self, slot: int, available: Available) -> Choice:
+        """The cohort for `slot` out of the available clients; must not change what is saved."""
+
+    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+        """Take in checked feedback, all of it or (raising) none."""
+
+    def _abandoned(self, ask: Ask) -> None:
+        """Note that the slot came to nothing."""
+
+    def _memory(self) -> dict[str, Any]:
+        """What was learnt, as JSON-able values."""
+        return {}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        """Take back what `_memory` gave."""
+
+    def _check_open(self, ask: Ask) -> None:
+        if self._open is None:
+            raise StaleAskError(f"slot {ask.slot} is closed and no ask is open; call ask() first")
+        if ask != self._open:
+            raise StaleAskError(
+                f"slot {ask.slot} with cohort {list(ask.cohort)} is not the open ask (slot {self._open.slot}, "
+                f"cohort {list(self._open.cohort)}); answer that one"
+            )
+
+    def _mask(self, available: Iterable[int] | None) -> Available:
+        if available is None:
+            return None
+        numbers = np.asarray(available if isinstance(available, np.ndarray) else list(available))
+        if numbers.size and (not np.issubdtype(numbers.dtype, np.integer) or numbers.ndim != 1):
+            raise ConfigurationError("available must be client numbers (integers), one for each client that is there")
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.clients:
+            raise ConfigurationError(f"available names a client outside 0..{self.clients - 1}")
+        mask = np.zeros(self.clients, dtype=np.bool_)
+        mask[numbers.astype(np.int64)] = True
+        there = int(np.count_nonzero(mask))
+        if there < self.budget:
+            raise AvailabilityError(
+                f"{there} of {self.clients} clients are available but a cohort takes {self.budget}; "
+                f"wait for more, or lower the budget"
+            )
+        return mask
+
+
+def check_exploration(exploration: float) -> float:
+    """`exploration` as a float, checked to be finite and >= 0."""
+    value = float(exploration)
+    if not (np.isfinite(value) and value >= 0):
+        raise ConfigurationError(f"exploration must be a finite number >= 0, got {exploration!r}")
+    return value

@@ -1,0 +1,127 @@
+"""Selectors that do not listen: a fixed cohort, a random one, and cohorts in turn."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, final
+
+import numpy as np
+
+from fedelect.errors import ConfigurationError
+from fedelect.seeds import stream
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.vocabulary import Cohort, as_cohort
+
+PAPERS_FIRST_COHORT: Cohort = (0, 1, 10, 15, 19)
+"""The one round-robin set that the paper names, {1, 2, 11, 16, 20} counted from 1."""
+
+_ROUND_ROBIN_COHORTS = 5
+
+
+@final
+class FixedCohort(AbstractSelector):
+    """Always the same cohort: the paper's "optimal solution" when given the answer.
+
+    A member that is not available is replaced by an available client drawn for that slot.
+
+    >>> FixedCohort(clients=20, cohort=[4, 3, 2, 1, 0]).ask().cohort
+    (0, 1, 2, 3, 4)
+    """
+
+    advice: ClassVar[str] = "You know the best cohort already, or want a bar to measure the others by."
+    symmetric = False
+
+    def __init__(self, *, clients: int, cohort: Iterable[int]) -> None:
+        self._cohort = as_cohort(cohort, clients=clients)
+        parameters = {"clients": clients, "cohort": list(self._cohort)}
+        super().__init__(clients=clients, budget=len(self._cohort), parameters=parameters)
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return _nearest(self._cohort, available, seed=0, slot=slot), ()
+
+
+@final
+class RandomCohort(AbstractSelector):
+    """A uniformly random cohort in every slot, or one of the predefined `cohorts`."""
+
+    advice: ClassVar[str] = "You want the baseline everybody uses, or no signal can be had."
+
+    def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
+        super().__init__(
+            clients=clients,
+            budget=budget,
+            parameters={"clients": clients, "budget": budget, "seed": seed, "cohorts": _listed(cohorts)},
+        )
+        self._seed = seed
+        self._cohorts = None if cohorts is None else _predefined(cohorts, clients, budget)
+        self.symmetric = cohorts is None
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        rng = stream(self._seed, "random-cohort", slot)
+        if self._cohorts is None:
+            pool = self.clients if available is None else np.flatnonzero(available)
+            return tuple(sorted(rng.choice(pool, self.budget, replace=False).tolist())), ()
+        order = [self._cohorts[i] for i in rng.permutation(len(self._cohorts))]
+        return _first_available(order, available, seed=self._seed, slot=slot), ()
+
+
+@final
+class RoundRobin(AbstractSelector):
+    """Predefined cohorts in turn.
+
+    Without `cohorts` there are five, drawn at random; with the paper's budget of 5 out of at least 20 clients the
+    first of them is the one it names, {1, 2, 11, 16, 20}.
+    """
+
+    advice: ClassVar[str] = "You want every client of a few fixed teams to have its turn."
+    symmetric = False
+
+    def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
+        super().__init__(
+            clients=clients,
+            budget=budget,
+            parameters={"clients": clients, "budget": budget, "seed": seed, "cohorts": _listed(cohorts)},
+        )
+        self._seed = seed
+        self._cohorts = self._drawn() if cohorts is None else _predefined(cohorts, clients, budget)
+
+    def _drawn(self) -> list[Cohort]:
+        rng = stream(self._seed, "round-robin")
+        cohorts = [
+            tuple(sorted(rng.choice(self.clients, self.budget, replace=False).tolist()))
+            for _ in range(_ROUND_ROBIN_COHORTS)
+        ]
+        if self.budget == len(PAPERS_FIRST_COHORT) and self.clients > PAPERS_FIRST_COHORT[-1]:
+            cohorts[0] = PAPERS_FIRST_COHORT
+        return cohorts
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        turn = (slot - 1) % len(self._cohorts)
+        order = self._cohorts[turn:] + self._cohorts[:turn]
+        return _first_available(order, available, seed=self._seed, slot=slot), ()
+
+
+def _listed(cohorts: Sequence[Iterable[int]] | None) -> list[list[int]] | None:
+    return None if cohorts is None else [list(map(int, cohort)) for cohort in cohorts]
+
+
+def _predefined(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:
+    checked = [as_cohort(cohort, clients=clients) for cohort in cohorts]
+    if not checked or any(len(cohort) != budget for cohort in checked):
+        raise ConfigurationError(f"cohorts must be one or more sets of {budget} clients each, got {_listed(cohorts)}")
+    return checked
+
+
+def _first_available(order: list[Cohort], available: Available, *, seed: int, slot: int) -> Cohort:
+    for cohort in order:
+        if available is None or available[list(cohort)].all():
+            return cohort
+    return _nearest(order[0], available, seed=seed, slot=slot)
+
+
+def _nearest(cohort: Cohort, available: Available, *, seed: int, slot: int) -> Cohort:
+    """The cohort with every member that is not there replaced by an available client."""
+    if available is None or available[list(cohort)].all():
+        return cohort
+    kept = [member for member in cohort if available[member]]
+    others = np.setdiff1d(np.flatnonzero(available), kept)
+    stand_ins = stream(seed, "stand-in", slot).permutation(others)[: len(cohort) - len(kept)]
+    return tuple(sorted([*kept, *stand_ins.tolist()]))

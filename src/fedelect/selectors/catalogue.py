@@ -1,0 +1,147 @@
+"""Selectors by name: ours, those that other packages offer by entry point, and `module:Class`.
+
+A specification is `NAME`, `NAME:key=value,key=value` or `module:Class[:key=value,...]`. A value may be a list, whose
+items are separated by commas too: `fixed:cohort=0,1,2,3,4`.
+"""
+
+import importlib
+import importlib.metadata
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.selectors.base import AbstractSelector
+from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
+from fedelect.selectors.bp_ucb import BpUcb
+from fedelect.selectors.quick_init_ucb import QuickInitUcb
+from fedelect.selectors.subset_ucb import SubsetUcb
+
+ENTRY_POINT_GROUP = "fedelect.selectors"
+"""Entry point group under which other packages offer selector classes."""
+
+_OURS: dict[str, type[AbstractSelector]] = {
+    "fixed": FixedCohort,
+    "random": RandomCohort,
+    "round-robin": RoundRobin,
+    "subset-ucb": SubsetUcb,
+    "quick-init-ucb": QuickInitUcb,
+    "bp-ucb": BpUcb,
+}
+
+
+def selector_classes() -> dict[str, type[AbstractSelector]]:
+    """All selectors that can be named: ours first, then those of entry points."""
+    classes = dict(_OURS)
+    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
+        if point.name not in classes:
+            classes[point.name] = _checked(point.load(), f"entry point {point.name!r}")
+    return classes
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorSpec:
+    """A selector to be built: its text as given, its class and the parameters that the text sets."""
+
+    text: str
+    kind: type[AbstractSelector]
+    parameters: dict[str, Any]
+
+    @classmethod
+    def parse(cls, text: str) -> "SelectorSpec":
+        """Read a specification such as `bp-ucb:exploration=0.01` or `my_module:MyUcb`."""
+        name, _, rest = text.partition(":")
+        if rest and "=" not in rest.partition(":")[0]:
+            attribute, _, rest = rest.partition(":")
+            kind = _imported(name, attribute)
+        else:
+            kind = _named(name)
+        parameters = _parameters(text, rest)
+        allowed = [key for key in inspect.signature(kind).parameters if key not in ("clients", "budget", "seed")]
+        for key in parameters:
+            if key not in allowed:
+                raise ConfigurationError(
+                    f"selector {text!r}: unknown parameter {key!r}; "
+                    f"{kind.__name__} takes {', '.join(allowed) or 'none'}"
+                )
+        return cls(text, kind, parameters)
+
+    def build(self, *, clients: int, budget: int, seed: int) -> AbstractSelector:
+        """The selector for a federation of `clients`, of whom `budget` train, under `seed`."""
+        offered = {"clients": clients, "budget": budget, "seed": seed}
+        accepted = inspect.signature(self.kind).parameters
+        arguments = {key: value for key, value in offered.items() if key in accepted} | self.parameters
+        missing = [
+            key
+            for key, parameter in accepted.items()
+            if parameter.default is inspect.Parameter.empty and key not in arguments
+        ]
+        if missing:
+            raise ConfigurationError(
+                f"selector {self.text!r} needs {', '.join(missing)}; "
+                f"for example {self.text}:{missing[0]}={'0,1,2' if missing[0] == 'cohort' else '1'}"
+            )
+        try:
+            selector = self.kind(**arguments)
+        except TypeError as error:
+            raise ConfigurationError(f"selector {self.text!r}: {error}") from error
+        if selector.budget != budget:
+            raise BudgetError(
+                f"selector {self.text!r} elects {selector.budget} clients where the scenario's budget is {budget}; "
+                f"change one of them"
+            )
+        return selector
+
+
+def _named(name: str) -> type[AbstractSelector]:
+    classes = selector_classes()
+    if name not in classes:
+        raise ConfigurationError(
+            f"unknown selector {name!r}; known are {', '.join(classes)}, or name your own class as module:Class"
+        )
+    return classes[name]
+
+
+def _imported(module: str, attribute: str) -> type[AbstractSelector]:
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"selector {module}:{attribute} cannot be imported: {error}; is the module on PYTHONPATH?"
+        ) from error
+    return _checked(found, f"{module}:{attribute}")
+
+
+def _checked(found: object, what: str) -> type[AbstractSelector]:
+    if not (isinstance(found, type) and issubclass(found, AbstractSelector)):
+        raise ConfigurationError(f"{what} is {found!r}, not a subclass of fedelect.selectors.AbstractSelector")
+    return found
+
+
+def _parameters(text: str, rest: str) -> dict[str, Any]:
+    values: dict[str, list[str]] = {}
+    key = ""
+    for item in rest.split(",") if rest else []:
+        head, sign, tail = item.partition("=")
+        if sign:
+            key = head.strip()
+            values[key] = [tail]
+        elif key:
+            values[key].append(item)
+        else:
+            raise ConfigurationError(f"selector {text!r}: expected key=value after the name, got {item!r}")
+    return {name: _value(items) for name, items in values.items()}
+
+
+def _value(items: list[str]) -> Any:
+    parsed = [_scalar(item.strip()) for item in items]
+    return parsed[0] if len(parsed) == 1 else parsed
+
+
+def _scalar(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,154 @@
+"""Quick-Init UCB, Algorithm 1 of the paper, exact at any number of clients.
+
+Every K-subset is an arm. The paper lists them all; this does not, because it need not: an arm that has not been played
+since the cold start has exactly one pull, so among those the highest index belongs to the highest mean of member
+scores, and `AdditiveArms` yields such subsets in order. The arms that have been played, at most one more in each
+slot, are kept one by one in `PlayedArms`. The better of the two is the maximum over all C(N, K) arms.
+"""
+
+import math
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.equations.cold_start import ColdStart
+from fedelect.equations.indices import ln_slot, widened
+from fedelect.seeds import stream
+from fedelect.selectors.additive_arms import AdditiveArms, random_below
+from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
+from fedelect.selectors.packing import pack, unpack
+from fedelect.selectors.played_arms import PlayedArms
+from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Ints, Signal
+
+
+@final
+class QuickInitUcb(AbstractSelector):
+    """UCB over all K-subsets after a cold start of ceil(N / K) slots; Algorithm 1, eq. `ucb-index`.
+
+    A client's score is the reward of its cold-start group (the mean, if it was in two). An arm starts with the mean
+    of its members' scores, counted as one pull; each play adds a reward and a pull. Ties are drawn uniformly from the
+    selector's own stream.
+
+    Args:
+        clients: N.
+        budget: K.
+        exploration: mu; the paper uses 1.
+        seed: Fixes cold-start groups and ties.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
+    advice: ClassVar[str] = "The server may see the average opinion (FL&FA) and slots are few: the paper's choice."
+
+    def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
+        super().__init__(
+            clients=clients,
+            budget=budget,
+            parameters={"clients": clients, "budget": budget, "exploration": exploration, "seed": seed},
+        )
+        self._exploration = check_exploration(exploration)
+        self._seed = seed
+        self._cold = ColdStart(clients, budget, seed)
+        self._score_total = np.zeros(clients)
+        self._score_count = np.zeros(clients, dtype=np.int64)
+        self._played = PlayedArms(budget)
+        self._noise = 0.0  # sum of the variances of the noise on the rewards
+        self._rewards = 0
+        self._fresh: AdditiveArms | None = None  # over all clients; built after the cold start
+        self._fresh_among: tuple[NDArray[np.bool_], AdditiveArms] | None = None  # for the last `available`
+        self._cold_log: list[tuple[int, Cohort, float]] = []  # (group number or -1, cohort, reward)
+
+    @property
+    def scores(self) -> Floats:
+        """(N,) each client's cold-start score; nan where it has none yet."""
+        with np.errstate(invalid="ignore"):
+            return self._scores(np.arange(self.clients))
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        group = self._cold.next_cohort(slot, available)
+        if group is not None:
+            return group, ()
+        exploration = widened(self._exploration, self._noise / self._rewards)
+        fresh = self._fresh_arms(available)
+        unplayed = fresh.best()
+        played = self._played.best(slot=slot, exploration=exploration, available=available)
+        # An arm not played since the cold start has one pull.
+        index = float("-inf") if unplayed is None else unplayed.mean + exploration * math.sqrt(ln_slot(slot))
+        rivals = played.cohorts if played.index >= index else []
+        ticket = 0
+        rng = stream(self._seed, "ties", slot)
+        if unplayed is None or index < played.index:
+            ticket = random_below(len(rivals), rng)
+        elif rivals or unplayed.count > 1:
+            ticket = random_below(len(rivals) + unplayed.count, rng)
+        cohort = rivals[ticket] if ticket < len(rivals) else fresh.draw(rng, self._played)
+        return cohort, (max(index, played.index),)
+
+    def _fresh_arms(self, available: Available) -> AdditiveArms:
+        if available is None:
+            if self._fresh is None:
+                everyone = np.arange(self.clients)
+                self._fresh = AdditiveArms(everyone, self._scores(everyone), self.budget, self._played.cohorts())
+            return self._fresh
+        if self._fresh_among is None or not np.array_equal(self._fresh_among[0], available):
+            there = np.flatnonzero(available)
+            played = [cohort for cohort in self._played.cohorts() if available[list(cohort)].all()]
+            self._fresh_among = (available, AdditiveArms(there, self._scores(there), self.budget, played))
+        return self._fresh_among[1]
+
+    def _scores(self, clients: Ints | list[int]) -> Floats:
+        return self._score_total[clients] / self._score_count[clients]
+
+    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+        assert feedback.reward is not None  # declared in `needs`
+        self._noise += feedback.reward_noise**2
+        self._rewards += 1
+        if not ask.indices:
+            self._cold_log.append((self._cold.group_number(ask.cohort), ask.cohort, feedback.reward))
+            self._learn_scores(ask.cohort, feedback.reward)
+        elif ask.cohort in self._played:
+            self._played.reward(ask.cohort, feedback.reward)
+        else:
+            initial = math.fsum(self._scores(list(ask.cohort)).tolist()) / self.budget
+            self._played.add(ask.cohort, total=initial + feedback.reward, pulls=2)
+            if self._fresh is not None:
+                self._fresh.mark_played(ask.cohort)
+            if self._fresh_among is not None and self._fresh_among[0][list(ask.cohort)].all():
+                self._fresh_among[1].mark_played(ask.cohort)
+
+    def _learn_scores(self, cohort: Cohort, reward: float) -> None:
+        members = list(cohort)
+        self._score_total[members] += reward
+        self._score_count[members] += 1
+        self._cold.mark_tried(cohort)
+        self._fresh = self._fresh_among = None  # the order of the unplayed arms has changed
+
+    def _memory(self) -> dict[str, Any]:
+        """Scores follow from the rewards of the cold-start groups, and the groups (but for those improvised) from
+        the seed: a million clients take ten thousand rewards, packed.
+        """
+        improvised = [cohort for number, cohort, _ in self._cold_log if number < 0]
+        return {
+            "cold_slots": len(self._cold_log),
+            "cold_groups": pack(np.array([number for number, _, _ in self._cold_log]), "<i4"),
+            "cold_improvised": len(improvised),
+            "cold_members": pack(np.array(improvised), "<u4"),
+            "cold_rewards": pack(np.array([reward for _, _, reward in self._cold_log]), "<f8"),
+            "played": self._played.memory(),
+            "noise": self._noise,
+            "rewards": self._rewards,
+        }
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        slots, improvised = int(memory["cold_slots"]), int(memory["cold_improvised"])
+        numbers = unpack(memory["cold_groups"], "<i4", size=slots, what="cold-start groups")
+        rewards = unpack(memory["cold_rewards"], "<f8", size=slots, what="cold-start rewards")
+        members = unpack(memory["cold_members"], "<u4", size=improvised * self.budget, what="cold-start cohorts")
+        cohorts = iter(members.reshape(improvised, self.budget).tolist())
+        for number, reward in zip(numbers.tolist(), rewards.tolist(), strict=True):
+            cohort = tuple(next(cohorts)) if number < 0 else self._cold.group(number)
+            self._cold_log.append((number, cohort, reward))
+            self._learn_scores(cohort, reward)
+        self._played.recall(memory["played"])
+        self._noise = float(memory["noise"])
+        self._rewards = int(memory["rewards"])

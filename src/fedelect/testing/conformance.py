@@ -1,0 +1,292 @@
+"""The selector contract as checks that run.
+
+Each check takes a factory `(clients, budget, seed) -> selector` and raises ConformanceError with a sentence. The
+worlds they play in are small and drawn from named streams, so a check gives the same verdict every time.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fedelect.errors import AvailabilityError, FeedbackError, StaleAskError
+from fedelect.seeds import stream
+from fedelect.selectors import AbstractSelector
+from fedelect.vocabulary import Ask, Cohort, Feedback, Floats
+
+Factory = Callable[[int, int, int], AbstractSelector]
+"""Builds a fresh selector for (clients, budget, seed)."""
+
+CLIENTS, BUDGET, SLOTS = 7, 3, 24
+
+
+class ConformanceError(AssertionError):
+    """A selector breaks the contract; the message says how."""
+
+
+def check_selector(factory: Factory) -> None:
+    """Run every check; raises ConformanceError at the first that fails."""
+    for check in selector_checks():
+        check(factory)
+
+
+def selector_checks() -> list[Callable[[Factory], None]]:
+    """The checks one by one, for parametrised tests."""
+    return [
+        check_cohorts_are_sorted_distinct_clients,
+        check_an_open_ask_is_asked_again,
+        check_a_seed_repeats,
+        check_state_is_plain_json_and_goes_on_exactly,
+        check_a_seed_repeats_in_another_process,
+        check_stale_asks_are_refused,
+        check_unfit_feedback_changes_nothing,
+        check_missing_opinions_are_accepted,
+        check_only_available_clients_are_chosen,
+        check_abandoned_slots_are_not_reused,
+        check_inputs_are_not_aliased,
+        check_renaming_clients_changes_only_names,
+    ]
+
+
+def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> None:
+    """Every cohort is a sorted tuple of `budget` distinct clients, and slots count from 1."""
+    for clients, budget in ((CLIENTS, BUDGET), (6, 6), (1, 1), (5, 1)):
+        selector = _built(factory, clients, budget, seed=3)
+        for slot in range(1, SLOTS + 1):
+            ask = selector.ask()
+            _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
+            _require_cohort(ask.cohort, clients, budget)
+            selector.tell(ask, _feedback(ask, clients))
+
+
+def check_an_open_ask_is_asked_again(factory: Factory) -> None:
+    """With an ask open, `ask` returns it again, whoever is available."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=3)
+    first = selector.ask()
+    _require(selector.ask() == first, "a second ask() before tell() gave another cohort")
+    _require(selector.ask(range(CLIENTS)) == first, "ask(available) with an ask open did not return the open ask")
+
+
+def check_a_seed_repeats(factory: Factory) -> None:
+    """The same seed and feedback give the same cohorts."""
+    first = _cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS)
+    second = _cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS)
+    _require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
+
+
+_IN_ANOTHER_PROCESS = """
+import importlib, json, sys
+from fedelect.testing.conformance import SLOTS, _cohorts
+sys.path[:0] = json.loads(sys.argv[1])
+kind = importlib.import_module(sys.argv[2])
+for name in sys.argv[3].split("."):
+    kind = getattr(kind, name)
+print(json.dumps(_cohorts(kind.restore(json.load(sys.stdin)), SLOTS)))
+"""
+
+
+def check_a_seed_repeats_in_another_process(factory: Factory) -> None:
+    """A restored selector elects the same cohorts in another process with another hash seed."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=11)
+    kind, state = type(selector), json.dumps(selector.state())
+    _require("<locals>" not in kind.__qualname__, f"{kind.__qualname__} cannot be imported; define it in a module")
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_ANOTHER_PROCESS, json.dumps(sys.path), kind.__module__, kind.__qualname__],
+        input=state,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONHASHSEED": "4242"},
+        check=False,
+    )
+    _require(done.returncode == 0, f"another process could not restore the selector: {done.stderr.strip()}")
+    here = [list(cohort) for cohort in _cohorts(selector, SLOTS)]
+    _require(json.loads(done.stdout) == here, "another process elected other cohorts from the same state")
+
+
+def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> None:
+    """At every slot, with the ask open or closed, the state survives JSON and the twin goes on exactly."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for _ in range(SLOTS):
+        for _ in ("closed", "open"):
+            twin = type(selector).restore(_through_json(selector.state()))
+            _require(twin.state() == selector.state(), "a restored selector has another state than the one saved")
+            ask = selector.ask()
+            _require(twin.ask() == ask, f"in slot {ask.slot} the restored selector elected another cohort")
+            twin.tell(ask, _feedback(ask, CLIENTS))
+        selector.tell(ask, _feedback(ask, CLIENTS))
+        _require(twin.state() == selector.state(), f"after slot {ask.slot} the restored selector had learnt otherwise")
+
+
+def check_stale_asks_are_refused(factory: Factory) -> None:
+    """A repeated, forged or missing ask raises StaleAskError and changes nothing."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    old = selector.ask()
+    selector.tell(old, _feedback(old, CLIENTS))
+    _refused(selector, StaleAskError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a repeated tell")
+    ask = selector.ask()
+    _refused(selector, StaleAskError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a stale ask")
+    forged = Ask(ask.slot, tuple(range(CLIENTS - BUDGET, CLIENTS)), (0.123,))
+    _refused(selector, StaleAskError, lambda: selector.tell(forged, _feedback(ask, CLIENTS)), "a forged ask")
+    _refused(selector, StaleAskError, lambda: selector.abandon(old), "abandoning a closed slot")
+    selector.tell(ask, _feedback(ask, CLIENTS))
+
+
+def check_unfit_feedback_changes_nothing(factory: Factory) -> None:
+    """Feedback of the wrong length or without a needed signal raises FeedbackError and changes nothing."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    ask = selector.ask()
+    short = Feedback(opinions=np.full(CLIENTS - 1, 0.5), beliefs=np.ones(CLIENTS - 1), reward=0.5)
+    _refused(selector, FeedbackError, lambda: selector.tell(ask, short), "feedback for too few clients")
+    if selector.needs:
+        _refused(selector, FeedbackError, lambda: selector.tell(ask, Feedback()), "feedback without what it needs")
+    selector.tell(ask, _feedback(ask, CLIENTS))
+
+
+def check_missing_opinions_are_accepted(factory: Factory) -> None:
+    """A client that gives no opinion or has no belief does not stop the selector."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for slot in range(1, SLOTS + 1):
+        ask = selector.ask()
+        full = _feedback(ask, CLIENTS)
+        assert full.opinions is not None and full.beliefs is not None
+        silent = stream(5, "conformance-silent", slot).random(CLIENTS) < 0.4
+        silent[slot % CLIENTS] = False
+        opinions, beliefs = np.where(silent, np.nan, full.opinions), np.where(silent, np.nan, full.beliefs)
+        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
+
+
+def check_only_available_clients_are_chosen(factory: Factory) -> None:
+    """Cohorts come out of the available clients; too few of them is AvailabilityError and uses no slot."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for slot in range(1, SLOTS + 1):
+        rng = stream(5, "conformance-available", slot)
+        there = rng.permutation(CLIENTS)[: int(rng.integers(BUDGET, CLIENTS + 1))].tolist()
+        few = there[: BUDGET - 1]
+        _refused(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
+        ask = selector.ask(there)
+        _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
+        _require_cohort(ask.cohort, CLIENTS, BUDGET)
+        _require(set(ask.cohort) <= set(there), f"cohort {ask.cohort} has clients that are not available: {there}")
+        selector.tell(ask, _feedback(ask, CLIENTS))
+
+
+def check_abandoned_slots_are_not_reused(factory: Factory) -> None:
+    """After `abandon` the next ask has the next slot number."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for slot in range(1, SLOTS + 1):
+        ask = selector.ask()
+        _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
+        if slot % 3:
+            selector.tell(ask, _feedback(ask, CLIENTS))
+        else:
+            selector.abandon(ask)
+
+
+def check_inputs_are_not_aliased(factory: Factory) -> None:
+    """Changing the arrays that were told afterwards changes nothing."""
+    one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
+    for _ in range(SLOTS):
+        ask = one.ask()
+        _require(two.ask() == ask, "changing an array after it was told changed the next cohort")
+        told = _feedback(ask, CLIENTS)
+        assert told.opinions is not None and told.beliefs is not None
+        opinions, beliefs = told.opinions.copy(), told.beliefs.copy()
+        one.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        two.tell(ask, told)
+        opinions[:], beliefs[:] = 0.0, 9.0
+
+
+def check_renaming_clients_changes_only_names(factory: Factory) -> None:
+    """How often a client is elected depends on its worth, not on its number (over many seeds; 5 sigma)."""
+    if not _built(factory, 6, 2, seed=0).symmetric:
+        return
+    seeds = 300
+    names = np.array([3, 5, 0, 4, 1, 2])
+    counts = np.array([_selection_counts(factory, seed, np.arange(6)) for seed in range(seeds)])
+    renamed = np.array([_selection_counts(factory, seeds + seed, names) for seed in range(seeds)])
+    gap = counts.mean(axis=0) - renamed.mean(axis=0)[names]
+    noise = np.sqrt((counts.var(axis=0) + renamed.var(axis=0)[names]) / seeds) + 1e-9
+    worst = int(np.argmax(np.abs(gap) / noise))
+    _require(
+        bool(np.abs(gap[worst]) <= 5 * noise[worst]),
+        f"renaming client {worst} to {names[worst]} changed how often it is elected by {gap[worst]:.2f} slots; "
+        f"break ties by the selector's own stream, never by client number",
+    )
+
+
+def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
+    """How often each client is elected in 8 slots of a world in which old client i is now called names[i]."""
+    worth = np.empty(6)
+    worth[names] = [0.9, 0.9, 0.5, 0.5, 0.1, 0.1]
+    selector = _built(factory, 6, 2, seed=seed)
+    counts = np.zeros(6)
+    for _ in range(8):
+        ask = selector.ask()
+        members = list(ask.cohort)
+        counts[members] += 1
+        reward = float(np.sort(worth[members]).mean())
+        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=worth))
+    return counts
+
+
+def _built(factory: Factory, clients: int, budget: int, seed: int) -> AbstractSelector:
+    selector = factory(clients, budget, seed)
+    _require(
+        (selector.clients, selector.budget) == (clients, budget),
+        f"asked for {clients} clients and budget {budget}, got {selector.clients} and {selector.budget}",
+    )
+    return selector
+
+
+def _feedback(ask: Ask, clients: int) -> Feedback:
+    """What a small noisy world answers: it depends on slot and cohort only."""
+    rng = stream(99, "conformance", ask.slot, *ask.cohort)
+    worth = 0.2 + 0.6 * sum(ask.cohort) / (clients * len(ask.cohort))
+    opinions = np.clip(worth + 0.2 * rng.standard_normal(clients), 0.0, 1.0)
+    return Feedback(opinions=opinions, beliefs=opinions**2)
+
+
+def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:
+    cohorts = []
+    for _ in range(slots):
+        ask = selector.ask()
+        cohorts.append(ask.cohort)
+        selector.tell(ask, _feedback(ask, selector.clients))
+    return cohorts
+
+
+def _through_json(state: dict[str, Any]) -> dict[str, Any]:
+    try:
+        text = json.dumps(state, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConformanceError(f"state() is not plain JSON: {error}") from error
+    loaded: dict[str, Any] = json.loads(text)
+    _require(loaded == state, "state() changes when it passes through JSON (tuples or non-text keys?)")
+    return loaded
+
+
+def _refused(selector: AbstractSelector, error: type[Exception], call: Callable[[], object], what: str) -> None:
+    before = selector.state()
+    try:
+        call()
+    except error:
+        pass
+    else:
+        raise ConformanceError(f"{what} was accepted; it must raise {error.__name__}")
+    _require(selector.state() == before, f"{what} was refused but changed the selector's state")
+
+
+def _require_cohort(cohort: Cohort, clients: int, budget: int) -> None:
+    fits = isinstance(cohort, tuple) and len(cohort) == budget and list(cohort) == sorted(set(cohort))
+    inside = all(type(member) is int and 0 <= member < clients for member in cohort)
+    _require(fits and inside, f"{cohort!r} is not a sorted tuple of {budget} distinct ints out of 0..{clients - 1}")
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise ConformanceError(sentence)

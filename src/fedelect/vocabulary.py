@@ -1,0 +1,149 @@
+"""The frozen values that cross from one stage of the loop to the next.
+
+Clients are numbered from 0 (the paper's client 1 is our client 0). Slots are numbered from 1.
+Values are checked where they are made, are never changed afterwards and never alias what they were made from.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
+
+ClientId = int
+"""A client's number, 0 .. N-1."""
+
+Cohort = tuple[int, ...]
+"""The clients elected for one slot: sorted, distinct."""
+
+Floats = NDArray[np.float64]
+"""Array of 64-bit floats; the docstring at hand gives the shape."""
+
+Ints = NDArray[np.int64]
+"""Array of 64-bit integers; the docstring at hand gives the shape."""
+
+Signal = str
+"""Name of something a selector may need: "reward", "opinions" or "beliefs"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A selector's question to the world: let `cohort` train in `slot`. Hand it back with `tell` or `abandon`.
+
+    Attributes:
+        slot: Number of the slot, from 1; never used twice.
+        cohort: The clients elected, sorted.
+        indices: The upper confidence index that won: one value where the arm is the whole cohort, one value for
+            each member (in cohort order) where arms are clients, empty where no index was used (cold start,
+            baselines).
+    """
+
+    slot: int
+    cohort: Cohort
+    indices: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Feedback:
+    """What came of a slot, as far as a selector may know it.
+
+    Attributes:
+        opinions: (N,) each client's score of the trained model in [0, 1]; nan where a client gave none.
+        beliefs: (N,) each client's unnormalised belief, >= 0; nan where there is none.
+        reward: The server's average opinion. Left out, it is the mean of the opinions present, whose order
+            does not matter to the last bit. Given, it may carry noise and so leave [0, 1].
+        reward_noise: Standard deviation of any noise that was added to `reward`.
+    """
+
+    opinions: Floats | None = None
+    beliefs: Floats | None = None
+    reward: float | None = None
+    reward_noise: float = 0.0
+
+    def __init__(
+        self,
+        opinions: ArrayLike | None = None,
+        beliefs: ArrayLike | None = None,
+        reward: float | None = None,
+        reward_noise: float = 0.0,
+    ) -> None:
+        noise = float(reward_noise)
+        if not (np.isfinite(noise) and noise >= 0):
+            raise FeedbackError(f"reward_noise must be a finite standard deviation >= 0, got {reward_noise!r}")
+        scores = None if opinions is None else _per_client("opinions", opinions, highest=1.0)
+        held = None if beliefs is None else _per_client("beliefs", beliefs, highest=float("inf"))
+        if reward is not None:
+            reward = float(reward)
+            if not np.isfinite(reward):
+                raise FeedbackError(f"reward must be a finite number, got {reward!r}; leave it out if unknown")
+        elif scores is not None:
+            reward = mean_present(scores)
+        object.__setattr__(self, "opinions", scores)
+        object.__setattr__(self, "beliefs", held)
+        object.__setattr__(self, "reward", reward)
+        object.__setattr__(self, "reward_noise", noise)
+
+
+def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FeedbackError(f"{name} must be one number for each client, got {type(values).__name__}") from error
+    if array.ndim != 1:
+        raise FeedbackError(f"{name} must have one dimension (one value for each client), got shape {array.shape}")
+    if array.size:
+        # fmin and fmax pass over nan, so a missing value never hides a bad one.
+        low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
+        if low < 0.0 or high > highest or high == float("inf"):
+            bad = int(np.flatnonzero((array < 0.0) | (array > highest) | np.isinf(array))[0])
+            span = "in [0, 1]" if highest == 1.0 else "finite and >= 0"
+            raise FeedbackError(f"{name} must be {span}, or nan where there is none; client {bad} has {array[bad]!r}")
+    array.flags.writeable = False
+    return array
+
+
+def mean_present(opinions: Floats) -> float | None:
+    """Mean of the values in [0, 1] that are not nan, or None if there are none. Shape (N,).
+
+    Summed exactly in fixed point (two limbs of 31 bits), so that the order of the clients cannot change the
+    last bit: a mean that depended on the order would break ties by client number. Block-wise, for speed.
+    """
+    if np.isnan(opinions).any():
+        opinions = opinions[~np.isnan(opinions)]
+    if not opinions.size:
+        return None
+    limb, high, low = 2.0**31, 0, 0
+    for start in range(0, opinions.size, 16384):
+        scaled = opinions[start : start + 16384] * limb
+        whole = np.floor(scaled)
+        scaled -= whole
+        scaled *= limb
+        # Sums of at most 2**14 integers below 2**31 are exact in a float.
+        high += int(whole.sum())
+        low += int(np.rint(scaled).sum())
+    return ((high << 31) + low) / (opinions.size << 62)
+
+
+def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> Cohort:
+    """`members` as a sorted tuple, checked to be distinct clients out of 0 .. clients-1."""
+    try:
+        cohort = tuple(sorted(int(member) for member in members))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{what} must be a list of client numbers, got {members!r}") from error
+    if len(set(cohort)) != len(cohort):
+        raise ConfigurationError(f"{what} names a client twice: {list(cohort)}")
+    if cohort and not 0 <= cohort[0] <= cohort[-1] < clients:
+        raise ConfigurationError(f"{what} {list(cohort)} names a client outside 0..{clients - 1}")
+    return cohort
+
+
+def check_budget(clients: int, budget: int) -> None:
+    """Raise BudgetError unless 1 <= budget <= clients."""
+    if clients < 1:
+        raise BudgetError(f"clients must be at least 1, got {clients}")
+    if not 1 <= budget <= clients:
+        raise BudgetError(
+            f"budget {budget} is not between 1 and the {clients} clients; change `budget` or the number of clients"
+        )

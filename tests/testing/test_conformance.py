@@ -1,0 +1,174 @@
+"""Every selector passes the public suite, and the suite catches selectors that are broken on purpose."""
+
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fedelect.selectors
+from fedelect.selectors import (
+    AbstractSelector,
+    BpUcb,
+    FixedCohort,
+    QuickInitUcb,
+    RandomCohort,
+    RoundRobin,
+    SubsetUcb,
+)
+from fedelect.selectors.base import Available, Choice
+from fedelect.testing import ConformanceError, check_selector, selector_checks
+from fedelect.vocabulary import Ask, Feedback
+
+Factory = Callable[[int, int, int], AbstractSelector]
+
+FACTORIES: dict[str, Factory] = {
+    "BpUcb": lambda n, k, seed: BpUcb(clients=n, budget=k, exploration=0.3, seed=seed),
+    "FixedCohort": lambda n, k, seed: FixedCohort(clients=n, cohort=range(k)),
+    "QuickInitUcb": lambda n, k, seed: QuickInitUcb(clients=n, budget=k, exploration=0.3, seed=seed),
+    "RandomCohort": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed),
+    "RandomCohort of sets": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed, cohorts=[range(k)]),
+    "RoundRobin": lambda n, k, seed: RoundRobin(clients=n, budget=k, seed=seed),
+    "SubsetUcb": lambda n, k, seed: SubsetUcb(clients=n, budget=k, exploration=0.3, seed=seed),
+}
+
+
+def test_every_public_selector_is_put_to_the_suite() -> None:
+    classes = {
+        name
+        for name in fedelect.selectors.__all__
+        if inspect.isclass(kind := getattr(fedelect.selectors, name))
+        and issubclass(kind, AbstractSelector)
+        and kind is not AbstractSelector
+    }
+    assert classes <= set(FACTORIES)
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
+def test_selector_conforms(name: str, check: Callable[[Factory], None]) -> None:
+    check(FACTORIES[name])
+
+
+class Broken(AbstractSelector):
+    """A sound random selector from which the broken ones below differ in one place each."""
+
+    def __init__(self, *, clients: int, budget: int, seed: int) -> None:
+        parameters = {"clients": clients, "budget": budget, "seed": seed}
+        super().__init__(clients=clients, budget=budget, parameters=parameters)
+        self._inner = RandomCohort(clients=clients, budget=budget, seed=seed)
+        self._told = 0.0
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return self._inner._choose(slot, available)
+
+    def _memory(self) -> dict[str, Any]:
+        return {"told": self._told}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        self._told = memory["told"]
+
+
+class Sound(Broken):
+    pass
+
+
+class Unsorted(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        cohort, indices = super()._choose(slot, available)
+        return cohort[::-1], indices
+
+
+class TooMany(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return tuple(range(min(self.clients, self.budget + 1))), ()
+
+
+class NumpyMembers(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return tuple(np.array(super()._choose(slot, available)[0])), ()
+
+
+class IgnoresAvailability(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return super()._choose(slot, None)
+
+
+class Forgetful(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return super()._choose(slot + 1000 * round(self._told), available)
+
+    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+        self._told += 1
+
+    def _memory(self) -> dict[str, Any]:
+        return {"told": 0.0}
+
+
+class NotPlain(Broken):
+    def _memory(self) -> dict[str, Any]:
+        return {"told": np.float64(0.0), "array": np.zeros(2)}
+
+
+_counter = itertools.count()
+
+
+class Unseeded(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return super()._choose(slot + 7 * next(_counter), available)
+
+
+class HashSeeded(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return super()._choose(slot + hash("told") % 1000, available)
+
+
+class LowNumbersFirst(Broken):
+    def _choose(self, slot: int, available: Available) -> Choice:
+        there = range(self.clients) if available is None else np.flatnonzero(available).tolist()
+        return tuple(there[: self.budget]), ()
+
+
+class TakesStaleAsks(Broken):
+    def _check_open(self, ask: Ask) -> None:
+        pass
+
+
+class LearnsBeforeItChecks(Broken):
+    def tell(self, ask: Ask, feedback: Feedback) -> None:
+        self._told += 1
+        super().tell(ask, feedback)
+
+
+class ReusesSlots(Broken):
+    def abandon(self, ask: Ask) -> None:
+        super().abandon(ask)
+        self._slot -= 1
+
+
+class AsksAnew(Broken):
+    def ask(self, available: Any = None) -> Ask:
+        self._open = None
+        return super().ask(available)
+
+
+class StopsAtNan(Broken):
+    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+        assert feedback.opinions is not None
+        self._told = float(int(feedback.opinions.sum()))
+
+
+def _factory(kind: type[Broken]) -> Factory:
+    return lambda n, k, seed: kind(clients=n, budget=k, seed=seed)
+
+
+def test_the_sound_one_passes() -> None:
+    check_selector(_factory(Sound))
+
+
+@pytest.mark.parametrize("kind", [k for k in Broken.__subclasses__() if k is not Sound], ids=lambda k: k.__name__)
+def test_a_broken_selector_is_caught(kind: type[Broken]) -> None:
+    with pytest.raises((ConformanceError, ValueError)):
+        check_selector(_factory(kind))
