@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.ucb import bp_ucb_indices
 
 from fedelect import Feedback
 from fedelect.errors import MissingSignalError
 from fedelect.selectors import BpUcb
-from tests.reference.ucb import bp_ucb_indices
 
 NAN = float("nan")
 

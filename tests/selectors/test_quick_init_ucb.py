@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference.ucb import EnumeratingQuickInit
 
 from fedelect import Ask, Feedback
 from fedelect.selectors import QuickInitUcb
-from tests.reference.ucb import EnumeratingQuickInit
 
 REWARDS = st.one_of(
     st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),  # equal rewards and equal sums are common

@@ -178,7 +178,10 @@ class AbstractSelector(ABC):
 
 def check_exploration(exploration: float) -> float:
     """`exploration` as a float, checked to be finite and >= 0."""
-    value = float(exploration)
+    try:
+        value = float(exploration)
+    except (TypeError, ValueError):
+        value = float("nan")
     if not (np.isfinite(value) and value >= 0):
         raise ConfigurationError(f"exploration must be a finite number >= 0, got {exploration!r}")
     return value

@@ -10,7 +10,7 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.errors import BudgetError, ConfigurationError, FedelectError
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
@@ -83,7 +83,9 @@ class SelectorSpec:
             )
         try:
             selector = self.kind(**arguments)
-        except TypeError as error:
+        except FedelectError:
+            raise
+        except (TypeError, ValueError) as error:
             raise ConfigurationError(f"selector {self.text!r}: {error}") from error
         if selector.budget != budget:
             raise BudgetError(

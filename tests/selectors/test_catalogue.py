@@ -1,0 +1,100 @@
+"""Selectors by name."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.selectors import BpUcb, FixedCohort, QuickInitUcb, SelectorSpec, selector_classes
+
+OWN = """
+from fedelect.selectors import AbstractSelector
+
+class LowestFirst(AbstractSelector):
+    advice = "never"
+
+    def __init__(self, *, clients, budget, seed, offset=0):
+        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget, seed=seed))
+        self.offset = offset
+
+    def _choose(self, slot, available):
+        return tuple(range(self.offset, self.offset + self.budget)), ()
+
+not_a_selector = 3
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "my_own_selectors.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("my_own_selectors", None)
+    return "my_own_selectors"
+
+
+def test_every_selector_of_the_paper_has_a_name_and_advice() -> None:
+    classes = selector_classes()
+    assert list(classes)[:6] == ["fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"]
+    assert all(kind.advice for kind in classes.values())
+
+
+def test_parameters_and_lists_are_read() -> None:
+    spec = SelectorSpec.parse("fixed:cohort=0,1,2,3,4")
+    selector = spec.build(clients=20, budget=5, seed=1)
+    assert isinstance(selector, FixedCohort) and selector.ask().cohort == (0, 1, 2, 3, 4)
+    built = SelectorSpec.parse("bp-ucb:exploration=0.5").build(clients=20, budget=5, seed=9)
+    assert isinstance(built, BpUcb)
+    assert built.parameters == {"clients": 20, "budget": 5, "exploration": 0.5, "seed": 9}
+
+
+def test_the_papers_exploration_is_the_default() -> None:
+    assert SelectorSpec.parse("quick-init-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 1.0
+    assert SelectorSpec.parse("bp-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 0.01
+
+
+def test_ones_own_class_is_named_by_module(own_module: str) -> None:
+    selector = SelectorSpec.parse(f"{own_module}:LowestFirst:offset=2").build(clients=6, budget=2, seed=1)
+    assert selector.ask().cohort == (2, 3)
+    assert SelectorSpec.parse(f"{own_module}:LowestFirst").build(clients=6, budget=2, seed=1).ask().cohort == (0, 1)
+
+
+def test_an_entry_point_of_another_package_is_found(
+    own_module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "other_package-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(f"[fedelect.selectors]\nlowest-first = {own_module}:LowestFirst\n")
+    assert SelectorSpec.parse("lowest-first").build(clients=6, budget=2, seed=1).ask().cohort == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("quick-init", "unknown selector 'quick-init'; known are fixed, random"),
+        ("bp-ucb:mu=1", "unknown parameter 'mu'; BpUcb takes exploration"),
+        ("fixed:0,1=,2", "expected key=value after the name, got '0'"),
+        ("no_such_module:Thing", "cannot be imported"),
+        ("json:JSONDecoder", "not a subclass"),
+        ("bp-ucb:exploration=1:x", "exploration must be a finite number >= 0, got '1:x'"),
+    ],
+)
+def test_a_name_that_cannot_be_used_says_what_can(text: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        SelectorSpec.parse(text).build(clients=6, budget=2, seed=0)
+
+
+def test_a_needed_parameter_is_asked_for_by_example() -> None:
+    with pytest.raises(ConfigurationError, match=r"needs cohort; for example fixed:cohort=0,1,2"):
+        SelectorSpec.parse("fixed").build(clients=6, budget=2, seed=0)
+
+
+def test_a_cohort_of_another_size_than_the_budget_is_refused() -> None:
+    with pytest.raises(BudgetError, match="elects 3 clients where the scenario's budget is 2"):
+        SelectorSpec.parse("fixed:cohort=0,1,2").build(clients=6, budget=2, seed=0)
+
+
+def test_a_spec_keeps_its_text() -> None:
+    assert SelectorSpec.parse("quick-init-ucb:exploration=0").text == "quick-init-ucb:exploration=0"
+    assert SelectorSpec.parse("quick-init-ucb:exploration=0").kind is QuickInitUcb

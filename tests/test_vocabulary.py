@@ -1,0 +1,108 @@
+"""What crosses between stages is checked where it is made."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedelect import Feedback
+from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
+from fedelect.vocabulary import as_cohort, check_budget, mean_present
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("opinions", "says"),
+    [
+        ([0.5, 1.01], "client 1 has"),
+        ([-0.1, 0.5], "client 0 has"),
+        ([NAN, NAN, 2.0], "client 2 has"),
+        ([0.5, float("inf")], "client 1 has"),
+        ([[0.5, 0.5]], "one dimension"),
+        (["good", "bad"], "one number for each client"),
+    ],
+)
+def test_opinions_outside_the_unit_interval_are_refused_by_client(opinions: list[float], says: str) -> None:
+    with pytest.raises(FeedbackError, match=says):
+        Feedback(opinions=opinions)
+
+
+@pytest.mark.parametrize("beliefs", [[-1.0], [float("inf")]])
+def test_beliefs_must_be_finite_and_not_negative(beliefs: list[float]) -> None:
+    with pytest.raises(FeedbackError, match="beliefs must be finite and >= 0"):
+        Feedback(beliefs=beliefs)
+
+
+@pytest.mark.parametrize("noise", [-0.1, NAN, float("inf")])
+def test_reward_noise_must_be_a_standard_deviation(noise: float) -> None:
+    with pytest.raises(FeedbackError, match="reward_noise"):
+        Feedback(reward=0.5, reward_noise=noise)
+
+
+def test_a_reward_that_is_no_number_is_refused() -> None:
+    with pytest.raises(FeedbackError, match="reward must be a finite number"):
+        Feedback(reward=NAN)
+
+
+def test_a_noisy_reward_may_leave_the_unit_interval() -> None:
+    assert Feedback(reward=1.3, reward_noise=0.2).reward == 1.3
+
+
+def test_missing_opinions_count_neither_as_zero_nor_at_all() -> None:
+    assert Feedback(opinions=[0.5, NAN, 0.7]).reward == pytest.approx(0.6, abs=1e-16)
+    assert Feedback(opinions=[NAN, NAN]).reward is None
+    assert Feedback(opinions=[]).reward is None
+
+
+def test_a_given_reward_wins_over_the_mean() -> None:
+    assert Feedback(opinions=[0.0, 0.0], reward=0.25).reward == 0.25
+
+
+def test_feedback_is_a_copy_that_cannot_be_changed() -> None:
+    opinions = np.array([0.1, 0.2])
+    feedback = Feedback(opinions=opinions)
+    opinions[0] = 0.9
+    assert feedback.opinions is not None and feedback.opinions[0] == 0.1
+    with pytest.raises(ValueError, match="read-only"):
+        feedback.opinions[0] = 0.9
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60))
+def test_the_mean_is_the_exact_one_rounded(values: list[float]) -> None:
+    exact = sum(map(Fraction, values)) / len(values)
+    mean = mean_present(np.array(values))
+    assert mean is not None
+    assert abs(Fraction(mean) - exact) <= Fraction(1, 2**61) + exact / 2**53
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40), st.randoms(use_true_random=False))
+def test_the_mean_does_not_depend_on_the_order(values: list[float], random: object) -> None:
+    shuffled = list(values)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert mean_present(np.array(values)) == mean_present(np.array(shuffled))
+
+
+def test_the_mean_of_many_blocks_is_exact_too() -> None:
+    values = np.random.default_rng(3).random(50_000)
+    assert mean_present(values) == float(sum(map(Fraction, values.tolist())) / values.size)
+
+
+@pytest.mark.parametrize(
+    ("members", "says"), [([0, 0, 1], "twice"), ([0, 5], "outside 0..4"), ([-1], "outside"), (["x"], "client numbers")]
+)
+def test_a_cohort_is_made_of_distinct_clients(members: list[int], says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        as_cohort(members, clients=5)
+
+
+def test_a_cohort_is_sorted() -> None:
+    assert as_cohort([3, 1, 2], clients=5) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(("clients", "budget"), [(5, 6), (5, 0), (0, 0), (5, -1)])
+def test_a_budget_must_fit_the_clients(clients: int, budget: int) -> None:
+    with pytest.raises(BudgetError):
+        check_budget(clients, budget)
