@@ -1,5 +1,6 @@
 """What crosses between stages is checked where it is made."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedelect import Feedback
 from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
-from fedelect.vocabulary import as_cohort, check_budget, mean_present
+from fedelect.vocabulary import as_cohort, check_budget, exact_sum, mean_present
 
 NAN = float("nan")
 
@@ -71,11 +72,21 @@ def test_feedback_is_a_copy_that_cannot_be_changed() -> None:
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=60))
-def test_the_mean_is_the_exact_one_rounded(values: list[float]) -> None:
-    exact = sum(map(Fraction, values)) / len(values)
-    mean = mean_present(np.array(values))
-    assert mean is not None
-    assert abs(Fraction(mean) - exact) <= Fraction(1, 2**61) + exact / 2**53
+def test_the_mean_is_the_exact_sum_rounded_once_over_the_count(values: list[float]) -> None:
+    assert mean_present(np.array(values)) == float(sum(map(Fraction, values))) / len(values)
+
+
+@given(st.lists(st.floats(2**-9, 1.0), min_size=1, max_size=40))
+def test_many_values_are_summed_as_exactly_as_few(values: list[float]) -> None:
+    many = np.resize(np.array(values), 5000)
+    assert exact_sum(many) == math.fsum(many.tolist())
+
+
+def test_a_missing_value_among_many_is_noticed() -> None:
+    many = np.full(5000, 0.25)
+    many[4321] = NAN
+    assert math.isnan(exact_sum(many))
+    assert mean_present(many) == 0.25
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40), st.randoms(use_true_random=False))
@@ -87,7 +98,7 @@ def test_the_mean_does_not_depend_on_the_order(values: list[float], random: obje
 
 def test_the_mean_of_many_blocks_is_exact_too() -> None:
     values = np.random.default_rng(3).random(50_000)
-    assert mean_present(values) == float(sum(map(Fraction, values.tolist())) / values.size)
+    assert mean_present(values) == float(sum(map(Fraction, values.tolist()))) / values.size
 
 
 @pytest.mark.parametrize(

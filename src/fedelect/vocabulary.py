@@ -4,6 +4,7 @@ Clients are numbered from 0 (the paper's client 1 is our client 0). Slots are nu
 Values are checked where they are made, are never changed afterwards and never alias what they were made from.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -107,23 +108,36 @@ def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
 def mean_present(opinions: Floats) -> float | None:
     """Mean of the values in [0, 1] that are not nan, or None if there are none. Shape (N,).
 
-    Summed exactly in fixed point (two limbs of 31 bits), so that the order of the clients cannot change the
-    last bit: a mean that depended on the order would break ties by client number. Block-wise, for speed.
+    The sum is rounded once, so that the order of the clients cannot change the last bit: a mean that depended on the
+    order would break ties by client number.
     """
-    if np.isnan(opinions).any():
+    total = exact_sum(opinions)
+    if total != total:  # nan: some are missing
         opinions = opinions[~np.isnan(opinions)]
-    if not opinions.size:
-        return None
+        total = exact_sum(opinions)
+    return total / opinions.size if opinions.size else None
+
+
+def exact_sum(values: Floats) -> float:
+    """Sum of values in [0, 1], correctly rounded; nan if any is nan. Shape (n,).
+
+    Few values go through `math.fsum`. Many are added as integers, in two limbs of 31 bits, twenty times as fast and,
+    but for bits below 2**-62 of a value, with the same result.
+    """
+    if values.size <= 1024:
+        return math.fsum(values.tolist())
+    if np.isnan(values).any():
+        return float("nan")
     limb, high, low = 2.0**31, 0, 0
-    for start in range(0, opinions.size, 16384):
-        scaled = opinions[start : start + 16384] * limb
+    for start in range(0, values.size, 16384):
+        scaled = values[start : start + 16384] * limb
         whole = np.floor(scaled)
         scaled -= whole
         scaled *= limb
         # Sums of at most 2**14 integers below 2**31 are exact in a float.
         high += int(whole.sum())
         low += int(np.rint(scaled).sum())
-    return ((high << 31) + low) / (opinions.size << 62)
+    return ((high << 31) + low) / (1 << 62)
 
 
 def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> Cohort:

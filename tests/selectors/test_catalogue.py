@@ -97,4 +97,4 @@ def test_a_cohort_of_another_size_than_the_budget_is_refused() -> None:
 
 def test_a_spec_keeps_its_text() -> None:
     assert SelectorSpec.parse("quick-init-ucb:exploration=0").text == "quick-init-ucb:exploration=0"
-    assert SelectorSpec.parse("quick-init-ucb:exploration=0").kind is QuickInitUcb
+    assert SelectorSpec.parse("quick-init-ucb:exploration=0").make is QuickInitUcb

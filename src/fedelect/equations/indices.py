@@ -28,7 +28,7 @@ def ucb_index(mean: Floats, pulls: Ints, *, slot: int, exploration: float) -> Fl
 
     Shapes: (..., arms) -> (..., arms). `pulls` must be at least 1.
     """
-    return mean + exploration * np.sqrt(ln_slot(slot) / pulls)
+    return mean + exploration * np.sqrt(math.log(slot) / pulls)
 
 
 def widened(exploration: float, noise_variance: float) -> float:

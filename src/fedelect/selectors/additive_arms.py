@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedelect.seeds import Draws
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -58,6 +59,7 @@ class AdditiveArms:
         self._capacity: list[int] = np.diff(starts).tolist()
         self._clients = clients[order]
         self._numbers, self._level = clients, level
+        self._everyone = int(clients[-1]) == clients.size - 1
         self._played_in: Counter[Composition] = Counter()
         self._listed: dict[Composition, list[Cohort]] = {}  # what is left of those that are mostly played, sorted
         for cohort in played:
@@ -65,7 +67,7 @@ class AdditiveArms:
         top = self._top()
         self._heap: list[tuple[float, int, Composition, int]] = []
         self._pushed = itertools.count()
-        self._class: list[Composition] = []
+        self._class: list[tuple[Composition, int]] = []  # with the number of their subsets
         self._sum = float("nan")
         heapq.heappush(self._heap, (-self._sum_of(top), next(self._pushed), top, -1))
 
@@ -80,26 +82,31 @@ class AdditiveArms:
     def best(self) -> BestUnplayed | None:
         """The best mean score among subsets not yet played; None if all have been played."""
         while True:
-            count = sum(self._left(composition) for composition in self._class)
+            count = sum(size - self._played_in[composition] for composition, size in self._class)
             if count:
                 return BestUnplayed(self._sum / self._budget, count)
             if not self._heap:
                 return None
             self._next_class()
 
-    def draw(self, rng: np.random.Generator, played: PlayedArms) -> Cohort:
-        """One of the best subsets not yet played, uniformly. `best` must not have returned None."""
-        ticket = random_below(sum(self._left(composition) for composition in self._class), rng)
-        for composition in self._class:
-            left = self._left(composition)
+    def draw(self, ticket: int, draws: Draws, played: PlayedArms) -> Cohort:
+        """One of the best subsets not yet played, uniformly. `best` must not have returned None.
+
+        Args:
+            ticket: A uniformly random number below the count that `best` gave.
+            draws: What to draw the rest from.
+            played: All subsets that have been played.
+        """
+        for composition, size in self._class:
+            left = size - self._played_in[composition]
             if ticket < left:
                 break
             ticket -= left
-        if 2 * left < self._size(composition):
+        if 2 * left < size:
             if composition not in self._listed:
                 self._listed[composition] = sorted(c for c in self._subsets(composition) if c not in played)
             return self._listed[composition][ticket]
-        while (cohort := self._sample(composition, rng)) in played:
+        while (cohort := self._sample(composition, draws)) in played:
             pass
         return cohort
 
@@ -118,7 +125,7 @@ class AdditiveArms:
         while self._heap and -self._heap[0][0] == self._sum:
             _, _, parent, level = heapq.heappop(self._heap)
             composition = parent if level < 0 else _moved_down(parent, level)
-            self._class.append(composition)
+            self._class.append((composition, self._size(composition)))
             for child_level in self._child_levels(composition):
                 child_sum = self._sum_of(_moved_down(composition, child_level))
                 heapq.heappush(self._heap, (-child_sum, next(self._pushed), composition, child_level))
@@ -148,12 +155,12 @@ class AdditiveArms:
     def _size(self, composition: Composition) -> int:
         return math.prod(math.comb(self._capacity[level], count) for level, count in composition)
 
-    def _left(self, composition: Composition) -> int:
-        return self._size(composition) - self._played_in[composition]
-
     def _composition_of(self, cohort: Cohort) -> Composition:
-        levels = self._level[np.searchsorted(self._numbers, cohort)].tolist()
-        return tuple(sorted(Counter(levels).items()))
+        places = list(cohort) if self._everyone else np.searchsorted(self._numbers, cohort)
+        counts: dict[int, int] = {}
+        for level in self._level[places].tolist():
+            counts[level] = counts.get(level, 0) + 1
+        return tuple(sorted(counts.items()))
 
     def _members(self, level: int) -> list[int]:
         members: list[int] = self._clients[self._starts[level] : self._starts[level + 1]].tolist()
@@ -164,16 +171,13 @@ class AdditiveArms:
         for chosen in itertools.product(*parts):
             yield tuple(sorted(itertools.chain.from_iterable(chosen)))
 
-    def _sample(self, composition: Composition, rng: np.random.Generator) -> Cohort:
+    def _sample(self, composition: Composition, draws: Draws) -> Cohort:
         chosen: list[int] = []
         for level, count in composition:
             members = self._members(level)
             if count < len(members):
-                # Partial Fisher-Yates: the first `count` places become a uniform sample.
-                for place, luck in enumerate(rng.random(count).tolist()):
-                    other = place + int(luck * (len(members) - place))
-                    members[place], members[other] = members[other], members[place]
-            chosen += members[:count]
+                members = [members[place] for place in draws.sample(len(members), count)]
+            chosen += members
         return tuple(sorted(chosen))
 
 
@@ -182,16 +186,3 @@ def _moved_down(composition: Composition, level: int) -> Composition:
     counts[level] -= 1
     counts[level + 1] = counts.get(level + 1, 0) + 1
     return tuple(sorted((where, count) for where, count in counts.items() if count))
-
-
-def random_below(limit: int, rng: np.random.Generator) -> int:
-    """A uniformly random integer in 0 .. limit-1, however large `limit` is."""
-    if limit == 1:
-        return 0
-    if limit < 2**63:
-        return int(rng.integers(limit))
-    size = (limit.bit_length() + 7) // 8
-    excess = 8 * size - limit.bit_length()
-    while (number := int.from_bytes(rng.bytes(size), "little") >> excess) >= limit:
-        pass
-    return number

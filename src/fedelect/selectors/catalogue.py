@@ -7,6 +7,7 @@ items are separated by commas too: `fixed:cohort=0,1,2,3,4`.
 import importlib
 import importlib.metadata
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,11 @@ from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
 """Entry point group under which other packages offer selector classes."""
+
+Make = Callable[..., AbstractSelector]
+"""What makes a selector from keyword arguments: its class, or a function."""
+
+_OFFERED = ("clients", "budget", "seed", "scenario")  # set by whoever builds, not by the specification
 
 _OURS: dict[str, type[AbstractSelector]] = {
     "fixed": FixedCohort,
@@ -41,35 +47,43 @@ def selector_classes() -> dict[str, type[AbstractSelector]]:
 
 @dataclass(frozen=True, slots=True)
 class SelectorSpec:
-    """A selector to be built: its text as given, its class and the parameters that the text sets."""
+    """A selector to be built: its text as given, what makes it, and the parameters that the text sets."""
 
     text: str
-    kind: type[AbstractSelector]
+    make: Make
     parameters: dict[str, Any]
 
     @classmethod
-    def parse(cls, text: str) -> "SelectorSpec":
-        """Read a specification such as `bp-ucb:exploration=0.01` or `my_module:MyUcb`."""
+    def parse(cls, text: str, *, extra: Mapping[str, Make] | None = None) -> "SelectorSpec":
+        """Read a specification such as `bp-ucb:exploration=0.01` or `my_module:MyUcb`.
+
+        Args:
+            text: The specification.
+            extra: More makers by name, for a program that has its own.
+        """
         name, _, rest = text.partition(":")
         if rest and "=" not in rest.partition(":")[0]:
             attribute, _, rest = rest.partition(":")
-            kind = _imported(name, attribute)
+            make: Make = _imported(name, attribute)
         else:
-            kind = _named(name)
+            make = _named(name, {**selector_classes(), **(extra or {})})
         parameters = _parameters(text, rest)
-        allowed = [key for key in inspect.signature(kind).parameters if key not in ("clients", "budget", "seed")]
+        allowed = [key for key in inspect.signature(make).parameters if key not in _OFFERED]
         for key in parameters:
             if key not in allowed:
                 raise ConfigurationError(
                     f"selector {text!r}: unknown parameter {key!r}; "
-                    f"{kind.__name__} takes {', '.join(allowed) or 'none'}"
+                    f"{make.__name__} takes {', '.join(allowed) or 'none'}"
                 )
-        return cls(text, kind, parameters)
+        return cls(text, make, parameters)
 
-    def build(self, *, clients: int, budget: int, seed: int) -> AbstractSelector:
-        """The selector for a federation of `clients`, of whom `budget` train, under `seed`."""
-        offered = {"clients": clients, "budget": budget, "seed": seed}
-        accepted = inspect.signature(self.kind).parameters
+    def build(self, *, clients: int, budget: int, seed: int, **extra: Any) -> AbstractSelector:
+        """The selector for a federation of `clients`, of whom `budget` train, under `seed`.
+
+        `extra` holds what a program offers to the makers it added itself.
+        """
+        offered = {"clients": clients, "budget": budget, "seed": seed, **extra}
+        accepted = inspect.signature(self.make).parameters
         arguments = {key: value for key, value in offered.items() if key in accepted} | self.parameters
         missing = [
             key
@@ -82,7 +96,7 @@ class SelectorSpec:
                 f"for example {self.text}:{missing[0]}={'0,1,2' if missing[0] == 'cohort' else '1'}"
             )
         try:
-            selector = self.kind(**arguments)
+            selector = self.make(**arguments)
         except FedelectError:
             raise
         except (TypeError, ValueError) as error:
@@ -95,8 +109,7 @@ class SelectorSpec:
         return selector
 
 
-def _named(name: str) -> type[AbstractSelector]:
-    classes = selector_classes()
+def _named(name: str, classes: Mapping[str, Make]) -> Make:
     if name not in classes:
         raise ConfigurationError(
             f"unknown selector {name!r}; known are {', '.join(classes)}, or name your own class as module:Class"

@@ -1,11 +1,18 @@
-"""The arms (cohorts) that have been played, kept one by one: O(T K) memory for T slots."""
+"""The arms (cohorts) that have been played, kept one by one: O(T K) memory for T slots.
 
+Arms with the same number of pulls keep their order by mean whatever the slot, so the best index is found among the
+best means of each number of pulls; there are few such numbers (at most about sqrt(2 T)).
+"""
+
+import bisect
+import heapq
+import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fedelect.equations.indices import ucb_index
 from fedelect.selectors.base import Available
 from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Cohort
@@ -13,85 +20,120 @@ from fedelect.vocabulary import Cohort
 
 @dataclass(frozen=True, slots=True)
 class BestPlayed:
-    """The highest index among played arms (-inf if there are none) and the arms that share it."""
+    """The highest index among played arms (-inf if there are none) and the arms that share it, in sorted runs."""
 
     index: float
-    cohorts: list[Cohort]
+    runs: list[list[Cohort]]
+
+    @property
+    def count(self) -> int:
+        """How many arms share the index."""
+        return sum(map(len, self.runs))
+
+    def pick(self, number: int) -> Cohort:
+        """The arm with this number, 0 .. count-1."""
+        for run in self.runs:
+            if number < len(run):
+                return run[number]
+            number -= len(run)
+        raise IndexError(number)
+
+
+class _Rank:
+    """Arms with one number of pulls, by mean."""
+
+    def __init__(self) -> None:
+        self.by_mean: dict[float, list[Cohort]] = {}  # sorted, so that what is drawn does not depend on the past
+        self._heap: list[float] = []  # negated means; those without arms are dropped when they come up
+
+    def add(self, mean: float, cohort: Cohort) -> None:
+        if mean not in self.by_mean:
+            self.by_mean[mean] = []
+            heapq.heappush(self._heap, -mean)
+        bisect.insort(self.by_mean[mean], cohort)
+
+    def remove(self, mean: float, cohort: Cohort) -> None:
+        arms = self.by_mean[mean]
+        del arms[bisect.bisect_left(arms, cohort)]
+        if not arms:
+            del self.by_mean[mean]
+
+    def best_mean(self) -> float | None:
+        while self._heap and -self._heap[0] not in self.by_mean:
+            heapq.heappop(self._heap)
+        return -self._heap[0] if self._heap else None
 
 
 class PlayedArms:
     """Cohorts with the total of their rewards and their number of pulls."""
 
     def __init__(self, budget: int) -> None:
-        self._row: dict[Cohort, int] = {}
-        self._members = np.empty((16, budget), dtype=np.int64)
-        self._total = np.empty(16)
-        self._pulls = np.empty(16, dtype=np.int64)
+        self._budget = budget
+        self._arms: dict[Cohort, tuple[float, int]] = {}  # total, pulls
+        self._ranks: dict[int, _Rank] = defaultdict(_Rank)
 
     def __len__(self) -> int:
-        return len(self._row)
+        return len(self._arms)
 
     def __contains__(self, cohort: Cohort) -> bool:
-        return cohort in self._row
+        return cohort in self._arms
+
+    def among(self, available: Available) -> "PlayedArms":
+        """The arms whose members are all available; these arms themselves if everybody is."""
+        if available is None:
+            return self
+        there = PlayedArms(self._budget)
+        for cohort, (total, pulls) in self._arms.items():
+            if available[list(cohort)].all():
+                there.put(cohort, total=total, pulls=pulls)
+        return there
 
     def cohorts(self) -> list[Cohort]:
         """The arms, in the order in which they were first played."""
-        return list(self._row)
+        return list(self._arms)
 
-    def count_among(self, available: Available) -> int:
-        """How many of the arms have all their members among the available clients."""
-        if available is None:
-            return len(self)
-        return int(np.count_nonzero(available[self._members[: len(self)]].all(axis=1)))
-
-    def add(self, cohort: Cohort, *, total: float, pulls: int) -> None:
+    def put(self, cohort: Cohort, *, total: float, pulls: int) -> None:
         """Enter an arm that is not there yet."""
-        row = len(self._row)
-        if row == self._total.size:
-            self._members = np.concatenate([self._members, np.empty_like(self._members)])
-            self._total = np.concatenate([self._total, np.empty_like(self._total)])
-            self._pulls = np.concatenate([self._pulls, np.empty_like(self._pulls)])
-        self._row[cohort] = row
-        self._members[row] = cohort
-        self._total[row] = total
-        self._pulls[row] = pulls
+        self._arms[cohort] = (total, pulls)
+        self._ranks[pulls].add(total / pulls, cohort)
 
     def reward(self, cohort: Cohort, reward: float) -> None:
         """Add one more reward to an arm that is there."""
-        row = self._row[cohort]
-        self._total[row] += reward
-        self._pulls[row] += 1
+        total, pulls = self._arms[cohort]
+        self._ranks[pulls].remove(total / pulls, cohort)
+        self.put(cohort, total=total + reward, pulls=pulls + 1)
 
-    def best(self, *, slot: int, exploration: float, available: Available) -> BestPlayed:
-        """The arms with the highest index, eq. `ucb-index`, among those wholly available."""
-        size = len(self._row)
-        if not size:
-            return BestPlayed(float("-inf"), [])
-        pulls = self._pulls[:size]
-        index = ucb_index(self._total[:size] / pulls, pulls, slot=slot, exploration=exploration)
-        if available is not None:
-            index[~available[self._members[:size]].all(axis=1)] = float("-inf")
-        best = float(index.max())
-        if best == float("-inf"):
-            return BestPlayed(best, [])
-        tied = np.flatnonzero(index == best)
-        return BestPlayed(best, [tuple(row) for row in self._members[tied].tolist()])
+    def best(self, *, slot: int, exploration: float) -> BestPlayed:
+        """The arms with the highest index mean + mu * sqrt(ln t / Pi); eq. `ucb-index`."""
+        best, runs = float("-inf"), []
+        log = math.log(slot)
+        for pulls in sorted(self._ranks):
+            rank = self._ranks[pulls]
+            mean = rank.best_mean()
+            if mean is None:
+                continue
+            index = mean + exploration * math.sqrt(log / pulls)
+            if index > best:
+                best, runs = index, [rank.by_mean[mean]]
+            elif index == best:
+                runs.append(rank.by_mean[mean])
+        return BestPlayed(best, runs)
 
     def memory(self) -> dict[str, Any]:
         """The arms as JSON-able values."""
-        size = len(self._row)
+        figures = list(self._arms.values())
         return {
-            "arms": size,
-            "members": pack(self._members[:size], "<u4"),
-            "totals": pack(self._total[:size], "<f8"),
-            "pulls": pack(self._pulls[:size], "<u4"),
+            "arms": len(self._arms),
+            "members": pack(np.array(self.cohorts()), "<u4"),
+            "totals": pack(np.array([total for total, _ in figures]), "<f8"),
+            "pulls": pack(np.array([pulls for _, pulls in figures]), "<u4"),
         }
 
     def recall(self, memory: dict[str, Any]) -> None:
         """Take back what `memory` gave."""
-        size, budget = int(memory["arms"]), self._members.shape[1]
-        members = unpack(memory["members"], "<u4", size=size * budget, what="arms").reshape(size, budget)
+        size = int(memory["arms"])
+        members = unpack(memory["members"], "<u4", size=size * self._budget, what="arms").reshape(size, self._budget)
         totals = unpack(memory["totals"], "<f8", size=size, what="reward totals")
         pulls = unpack(memory["pulls"], "<u4", size=size, what="pulls")
         for cohort, total, count in zip(members.tolist(), totals.tolist(), pulls.tolist(), strict=True):
-            self.add(tuple(cohort), total=total, pulls=count)
+            self.put(tuple(cohort), total=total, pulls=count)

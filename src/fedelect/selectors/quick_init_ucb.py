@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.indices import ln_slot, widened
-from fedelect.seeds import stream
-from fedelect.selectors.additive_arms import AdditiveArms, random_below
+from fedelect.equations.indices import widened
+from fedelect.seeds import Draws
+from fedelect.selectors.additive_arms import AdditiveArms
 from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
 from fedelect.selectors.packing import pack, unpack
 from fedelect.selectors.played_arms import PlayedArms
@@ -71,17 +71,14 @@ class QuickInitUcb(AbstractSelector):
         exploration = widened(self._exploration, self._noise / self._rewards)
         fresh = self._fresh_arms(available)
         unplayed = fresh.best()
-        played = self._played.best(slot=slot, exploration=exploration, available=available)
+        played = self._played.among(available).best(slot=slot, exploration=exploration)
         # An arm not played since the cold start has one pull.
-        index = float("-inf") if unplayed is None else unplayed.mean + exploration * math.sqrt(ln_slot(slot))
-        rivals = played.cohorts if played.index >= index else []
-        ticket = 0
-        rng = stream(self._seed, "ties", slot)
-        if unplayed is None or index < played.index:
-            ticket = random_below(len(rivals), rng)
-        elif rivals or unplayed.count > 1:
-            ticket = random_below(len(rivals) + unplayed.count, rng)
-        cohort = rivals[ticket] if ticket < len(rivals) else fresh.draw(rng, self._played)
+        index = float("-inf") if unplayed is None else unplayed.mean + exploration * math.sqrt(math.log(slot))
+        rivals = played.count if played.index >= index else 0
+        fresh_ones = 0 if unplayed is None or index < played.index else unplayed.count
+        draws = Draws(self._seed, "ties", slot)
+        ticket = draws.below(rivals + fresh_ones)
+        cohort = played.pick(ticket) if ticket < rivals else fresh.draw(ticket - rivals, draws, self._played)
         return cohort, (max(index, played.index),)
 
     def _fresh_arms(self, available: Available) -> AdditiveArms:
@@ -92,7 +89,7 @@ class QuickInitUcb(AbstractSelector):
             return self._fresh
         if self._fresh_among is None or not np.array_equal(self._fresh_among[0], available):
             there = np.flatnonzero(available)
-            played = [cohort for cohort in self._played.cohorts() if available[list(cohort)].all()]
+            played = self._played.among(available).cohorts()
             self._fresh_among = (available, AdditiveArms(there, self._scores(there), self.budget, played))
         return self._fresh_among[1]
 
@@ -110,7 +107,7 @@ class QuickInitUcb(AbstractSelector):
             self._played.reward(ask.cohort, feedback.reward)
         else:
             initial = math.fsum(self._scores(list(ask.cohort)).tolist()) / self.budget
-            self._played.add(ask.cohort, total=initial + feedback.reward, pulls=2)
+            self._played.put(ask.cohort, total=initial + feedback.reward, pulls=2)
             if self._fresh is not None:
                 self._fresh.mark_played(ask.cohort)
             if self._fresh_among is not None and self._fresh_among[0][list(ask.cohort)].all():

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fedelect.equations.indices import widened
-from fedelect.seeds import stream
-from fedelect.selectors.additive_arms import random_below
+from fedelect.seeds import Draws
 from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.vocabulary import Ask, Cohort, Feedback, Signal
@@ -49,22 +48,20 @@ class SubsetUcb(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = range(self.clients) if available is None else np.flatnonzero(available).tolist()
         arms = math.comb(len(pool), self.budget)
-        tried = self._played.count_among(available)
-        if tried < arms:
-            return self._untried(slot, pool, arms, tried), ()
+        played = self._played.among(available)
+        if len(played) < arms:
+            return self._untried(slot, pool, arms, len(played)), ()
         exploration = widened(self._exploration, self._noise / max(self._rewards, 1))
-        best = self._played.best(slot=slot, exploration=exploration, available=available)
-        pick = random_below(len(best.cohorts), stream(self._seed, "ties", slot)) if len(best.cohorts) > 1 else 0
-        return best.cohorts[pick], (best.index,)
+        best = played.best(slot=slot, exploration=exploration)
+        return best.pick(Draws(self._seed, "ties", slot).below(best.count)), (best.index,)
 
     def _untried(self, slot: int, pool: Sequence[int], arms: int, tried: int) -> Cohort:
-        rng = stream(self._seed, "untried", slot)
+        draws = Draws(self._seed, "untried", slot)
         if 2 * tried > arms:
             left = [arm for arm in itertools.combinations(pool, self.budget) if arm not in self._played]
-            return left[random_below(len(left), rng)]
+            return left[draws.below(len(left))]
         while True:
-            places = rng.choice(len(pool), self.budget, replace=False)
-            cohort = tuple(sorted(pool[place] for place in places.tolist()))
+            cohort = tuple(pool[place] for place in draws.sample(len(pool), self.budget))
             if cohort not in self._played:
                 return cohort
 
@@ -75,7 +72,7 @@ class SubsetUcb(AbstractSelector):
         if ask.cohort in self._played:
             self._played.reward(ask.cohort, feedback.reward)
         else:
-            self._played.add(ask.cohort, total=feedback.reward, pulls=1)
+            self._played.put(ask.cohort, total=feedback.reward, pulls=1)
 
     def _memory(self) -> dict[str, Any]:
         return {"played": self._played.memory(), "noise": self._noise, "rewards": self._rewards}

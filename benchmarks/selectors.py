@@ -1,0 +1,299 @@
+"""What a selector costs: lazy and exact against enumeration, and belief propagation against its rivals.
+
+    python benchmarks/selectors.py            # all tables
+    python benchmarks/selectors.py --quick    # small sizes only
+
+Times are wall clock on whatever machine this runs on; ratios are taken side by side in one run. Every size runs in a
+process of its own, whose peak memory includes Python and numpy.
+"""
+
+import sys
+
+if sys.path[0].endswith("benchmarks"):
+    del sys.path[0]  # this file would hide the standard library's `selectors` from multiprocessing
+
+import argparse
+import itertools
+import json
+import math
+import multiprocessing
+import platform
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect import Feedback
+from fedelect.equations.beliefs import local_field, settle
+from fedelect.selectors import AbstractSelector, QuickInitUcb, SubsetUcb
+
+SIZES = [(20, 5, 500), (100, 5, 500), (10_000, 50, 2000), (1_000_000, 100, 1000)]
+ENUMERATED = [(20, 5, 500), (40, 5, 500), (60, 5, 200)]
+
+
+class World:
+    """Additive worth of clients plus noise; opinions of all N, drawn outside the timed part."""
+
+    def __init__(self, clients: int, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.worth = self.rng.random(clients)
+        self.spread = self.rng.uniform(-0.05, 0.05, clients)
+
+    def opinions(self, cohort: tuple[int, ...]) -> NDArray[np.float64]:
+        """(N,) what the clients think of the model that this cohort trained."""
+        level = self.worth[list(cohort)].mean() + 0.02 * self.rng.standard_normal()
+        return np.clip(level + self.spread, 0.0, 1.0)
+
+
+class Enumerating:
+    """Quick-Init UCB as the paper writes it: one numpy arg-max over the table of all arms."""
+
+    def __init__(self, clients: int, budget: int, exploration: float, scores: NDArray[np.float64]) -> None:
+        flat = itertools.chain.from_iterable(itertools.combinations(range(clients), budget))
+        count = math.comb(clients, budget)
+        self.arms = np.fromiter(flat, dtype=np.int32, count=count * budget).reshape(count, budget)
+        self.mean = scores[self.arms].mean(axis=1)
+        self.pulls = np.ones(count)
+        self.exploration = exploration
+
+    def ask(self, slot: int) -> int:
+        """The row of the best arm."""
+        return int(np.argmax(self.mean + self.exploration * np.sqrt(math.log(slot) / self.pulls)))
+
+    def tell(self, arm: int, reward: float) -> None:
+        """Add a reward to the arm in this row."""
+        self.pulls[arm] += 1
+        self.mean[arm] += (reward - self.mean[arm]) / self.pulls[arm]
+
+
+def in_a_process(task: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Run the task in a fresh process, so that its peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(task, arguments)
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def one_slot(selector: AbstractSelector, world: World) -> float:
+    """Seconds of one ask + tell, reading all opinions included."""
+    began = time.perf_counter()
+    ask = selector.ask()
+    asked = time.perf_counter() - began
+    opinions = world.opinions(ask.cohort)
+    began = time.perf_counter()
+    selector.tell(ask, Feedback(opinions=opinions))
+    return asked + time.perf_counter() - began
+
+
+def cost(kind: str, clients: int, budget: int, slots: int) -> dict[str, Any]:
+    """Cold start, per-slot percentiles, memory and state size of one selector."""
+    makers: dict[str, type[QuickInitUcb] | type[SubsetUcb]] = {"quick-init-ucb": QuickInitUcb, "subset-ucb": SubsetUcb}
+    began = time.perf_counter()
+    selector = makers[kind](clients=clients, budget=budget, exploration=1.0, seed=7)
+    built = time.perf_counter() - began
+    world = World(clients, seed=1)
+    # The bookkeeping of the cold start, without reading N opinions in each of its slots.
+    cold = built
+    for _ in range(-(-clients // budget)):
+        reward = float(world.worth[list(selector.ask().cohort)].mean())
+        began = time.perf_counter()
+        selector.tell(selector.ask(), Feedback(reward=reward))
+        cold += time.perf_counter() - began
+    times = np.array([one_slot(selector, world) for _ in range(slots)])
+    state = json.dumps(selector.state())
+    return {
+        "cold_s": cold,
+        "first_ms": 1e3 * times[0],
+        "p50_ms": 1e3 * float(np.percentile(times, 50)),
+        "p99_ms": 1e3 * float(np.percentile(times, 99)),
+        "peak_mb": peak_mb(),
+        "state_kb": len(state) / 1e3,
+    }
+
+
+def against_enumeration(clients: int, budget: int, slots: int) -> dict[str, Any]:
+    """Median seconds of one ask + tell for both, interleaved slot by slot on the same rewards."""
+    lazy = QuickInitUcb(clients=clients, budget=budget, exploration=1.0, seed=7)
+    world = World(clients, seed=1)
+    cold = -(-clients // budget)
+    for _ in range(cold):
+        one_slot(lazy, world)
+    before = peak_mb()
+    listed = Enumerating(clients, budget, 1.0, lazy.scores)
+    ours, theirs = [], []
+    for slot in range(cold + 1, cold + slots + 1):
+        ours.append(one_slot(lazy, world))
+        began = time.perf_counter()
+        arm = listed.ask(slot)
+        asked = time.perf_counter() - began
+        opinions = world.opinions(tuple(listed.arms[arm].tolist()))
+        began = time.perf_counter()
+        listed.tell(arm, float(opinions.mean()))
+        theirs.append(asked + time.perf_counter() - began)
+    return {
+        "ours_ms": 1e3 * float(np.median(ours)),
+        "theirs_ms": 1e3 * float(np.median(theirs)),
+        "table_mb": peak_mb() - before,
+    }
+
+
+def random_graph(clients: int, degree: int, seed: int) -> NDArray[np.int64]:
+    """(M, 2) random links with the given mean degree, i < j, sorted, no repeats."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, clients, (clients * degree // 2 + clients // 50, 2))
+    pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
+    return np.unique(pairs, axis=0)[: clients * degree // 2]
+
+
+def beliefs(clients: int, degree: int, tolerance: float) -> dict[str, Any]:
+    """Seconds until dense belief propagation has settled."""
+    edges = random_graph(clients, degree, seed=2)
+    rng = np.random.default_rng(3)
+    fields = local_field(rng.uniform(0.2, 0.9, clients))
+    couplings = rng.uniform(-0.3, 0.3, len(edges))
+    began = time.perf_counter()
+    settling = settle(fields, edges, couplings, rounds=500, damping=0.0, tolerance=tolerance)
+    return {
+        "seconds": time.perf_counter() - began,
+        "rounds": len(settling.residuals),
+        "outcome": type(settling.outcome).__name__,
+        "beliefs": settling.beliefs.tolist() if clients <= 2000 else None,
+        "links": len(edges),
+    }
+
+
+def random_tree(clients: int, seed: int) -> NDArray[np.int64]:
+    rng = np.random.default_rng(seed)
+    parents = [int(rng.integers(0, child)) for child in range(1, clients)]
+    return np.array(sorted((parent, child) for child, parent in enumerate(parents, start=1)))
+
+
+def rivals_on_a_tree(clients: int) -> dict[str, Any]:
+    """Ours and pgmpy's exact message passing on one tree; the largest difference of a marginal."""
+    edges = random_tree(clients, seed=4)
+    rng = np.random.default_rng(5)
+    fields = local_field(rng.uniform(0.2, 0.9, clients))
+    couplings = rng.uniform(-0.5, 0.5, len(edges))
+    began = time.perf_counter()
+    ours = settle(fields, edges, couplings, rounds=clients, damping=0.0, tolerance=1e-12).beliefs
+    seconds = time.perf_counter() - began
+    found: dict[str, Any] = {"ours_s": seconds}
+    try:
+        from pgmpy.factors.discrete import DiscreteFactor
+        from pgmpy.inference import BeliefPropagationWithMessagePassing
+        from pgmpy.models import FactorGraph
+    except ImportError:
+        return found
+    graph, names = FactorGraph(), [f"x{client}" for client in range(clients)]
+    graph.add_nodes_from(names)
+    factors = [
+        DiscreteFactor([name], [2], [math.exp(-field), math.exp(field)])
+        for name, field in zip(names, fields.tolist(), strict=True)
+    ]
+    for (i, j), coupling in zip(edges.tolist(), couplings.tolist(), strict=True):
+        up, down = math.exp(coupling), math.exp(-coupling)
+        factors.append(DiscreteFactor([names[i], names[j]], [2, 2], [up, down, down, up]))
+    graph.add_factors(*factors)
+    graph.add_edges_from([(name, factor) for factor in factors for name in factor.variables])
+    began = time.perf_counter()
+    marginals = BeliefPropagationWithMessagePassing(graph).query(names)
+    found["pgmpy_s"] = time.perf_counter() - began
+    theirs = np.array([marginals[name].values[1] for name in names])
+    found["pgmpy_difference"] = float(np.abs(theirs - ours).max())
+    return found
+
+
+def pgmax_on_a_graph(clients: int, degree: int, rounds: int) -> dict[str, Any]:
+    """Ours and PGMax for the same number of rounds on one loopy graph, compilation left out."""
+    edges = random_graph(clients, degree, seed=2)
+    rng = np.random.default_rng(3)
+    fields = local_field(rng.uniform(0.2, 0.9, clients))
+    couplings = rng.uniform(-0.1, 0.1, len(edges))
+    began = time.perf_counter()
+    ours = settle(fields, edges, couplings, rounds=rounds, damping=0.0).beliefs
+    found: dict[str, Any] = {"ours_s": time.perf_counter() - began}
+    try:
+        import jax
+        from pgmax import fgraph, fgroup, infer, vgroup
+    except ImportError as error:
+        return found | {"missing": str(error)}
+    variables = vgroup.NDVarArray(num_states=2, shape=(clients,))
+    graph = fgraph.FactorGraph(variable_groups=variables)
+    potentials = np.stack([np.array([[j, -j], [-j, j]]) for j in couplings.tolist()])
+    graph.add_factors(
+        fgroup.PairwiseFactorGroup(
+            variables_for_factors=[[variables[i], variables[j]] for i, j in edges.tolist()],
+            log_potential_matrix=potentials,
+        )
+    )
+    machine = infer.build_inferer(graph.bp_state, backend="bp")
+    arrays = machine.init(evidence_updates={variables: np.stack([-fields, fields], axis=1)})
+
+    def run() -> Any:
+        settled = machine.run(arrays, num_iters=rounds, damping=0.0, temperature=1.0)
+        return jax.block_until_ready(machine.get_beliefs(settled)[variables])
+
+    run()
+    began = time.perf_counter()
+    log_beliefs = np.asarray(run())
+    found["pgmax_s"] = time.perf_counter() - began
+    theirs = 1.0 / (1.0 + np.exp(log_beliefs[:, 0] - log_beliefs[:, 1]))
+    return found | {"difference": float(np.abs(theirs - ours).max())}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    quick = parser.parse_args().quick
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}\n")
+    print("One ask + tell after the cold start (reading N opinions included)")
+    columns = ("N", 8), ("K", 4), ("T", 5), ("cold s", 8), ("p50 ms", 8), ("p99 ms", 8), ("peak MB", 8), ("state kB", 9)
+    print(f"{'selector':15}", *(f"{name:>{width}}" for name, width in columns))
+    for clients, budget, slots in SIZES[: 2 if quick else None]:
+        for kind in ("quick-init-ucb", "subset-ucb"):
+            got = in_a_process(cost, kind, clients, budget, slots)
+            print(
+                f"{kind:15} {clients:8} {budget:4} {slots:5} {got['cold_s']:8.3f} {got['p50_ms']:8.3f} "
+                f"{got['p99_ms']:8.3f} {got['peak_mb']:8.0f} {got['state_kb']:9.1f}"
+            )
+    print("\nQuick-Init UCB against one numpy arg-max over all arms (median ms, same run)")
+    print(f"{'N':>4} {'K':>3} {'arms':>9} {'lazy ms':>8} {'enum. ms':>9} {'ratio':>7} {'table MB':>9}")
+    for clients, budget, slots in ENUMERATED[: 1 if quick else None]:
+        got = in_a_process(against_enumeration, clients, budget, slots)
+        ratio = got["theirs_ms"] / got["ours_ms"]
+        print(
+            f"{clients:4} {budget:3} {math.comb(clients, budget):9} {got['ours_ms']:8.3f} {got['theirs_ms']:9.3f} "
+            f"{ratio:7.1f} {got['table_mb']:9.0f}"
+        )
+    print("\nBelief propagation, dense, mean degree 8, couplings within 0.3, to a residual of 1e-6")
+    for clients in (1000, 10_000) if quick else (1000, 10_000, 100_000):
+        got = in_a_process(beliefs, clients, 8, 1e-6)
+        print(
+            f"N = {clients:7}: {got['seconds']:7.3f} s, {got['rounds']} rounds, {got['links']} links, {got['outcome']}"
+        )
+    print("\nOn a random tree, against pgmpy's exact message passing")
+    for clients in (50, 200):
+        got = in_a_process(rivals_on_a_tree, clients)
+        line = f"N = {clients:4}: ours {1e3 * got['ours_s']:.2f} ms"
+        if "pgmpy_s" in got:
+            line += (
+                f", pgmpy {1e3 * got['pgmpy_s']:.0f} ms ({got['pgmpy_s'] / got['ours_s']:.0f} times), "
+                f"largest difference {got['pgmpy_difference']:.1e}"
+            )
+        print(line if "pgmpy_s" in got else line + "; pgmpy is not installed")
+    print("\nOn a loopy graph, mean degree 8, 50 rounds, against PGMax (compiled beforehand)")
+    for clients in (100, 1000) if quick else (100, 1000, 10_000):
+        got = in_a_process(pgmax_on_a_graph, clients, 8, 50)
+        line = f"N = {clients:6}: ours {1e3 * got['ours_s']:.1f} ms"
+        if "pgmax_s" in got:
+            line += f", PGMax {1e3 * got['pgmax_s']:.1f} ms, largest difference {got['difference']:.1e}"
+        print(line if "pgmax_s" in got else f"{line}; PGMax is not installed ({got['missing']})")
+
+
+if __name__ == "__main__":
+    main()
