@@ -1,0 +1,124 @@
+"""One peer's belief propagation: rounds in step with its neighbours, whatever order messages come in.
+
+In round r a peer sends each neighbour the message computed from everybody's round r - 1 (all 0 in round 0), then
+waits for round r from all neighbours. A neighbour can be at most one round ahead, for it waits too; that round is
+kept until its turn. Sums run in order of the sending client, so arrival order cannot change a float and the result
+equals `fedelect.equations.beliefs.settle` to the bit.
+
+A message of round r + 1 from a neighbour shows that it has ours of round r: that is all the acknowledgement there is.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedelect.equations.beliefs import belief_up, local_field, message_change, outgoing_messages
+from fedelect.errors import RemoteProtocolError
+from fedelect.vocabulary import Floats
+
+Outgoing = tuple[int, int, float]
+"""(round, receiver, value)."""
+
+
+class BeliefExchange:
+    """The rounds of one slot, as seen by one client.
+
+    Args:
+        neighbours: Sorted client numbers.
+        couplings: (degree,) J of the link to each neighbour.
+        rounds: How many rounds, the same for all.
+        damping: Share of the old message that is kept.
+        opinion: The client's own opinion; nan if it has none.
+    """
+
+    def __init__(
+        self, neighbours: Sequence[int], couplings: Floats, *, rounds: int, damping: float, opinion: float
+    ) -> None:
+        self._neighbours = tuple(neighbours)
+        self._place = {neighbour: place for place, neighbour in enumerate(neighbours)}
+        self._strengths = np.tanh(couplings)
+        self._rounds = rounds
+        self._damping = damping
+        self._field = float(local_field(np.array(opinion)))
+        degree = len(self._neighbours)
+        self._received = [0] * degree  # the latest round that each neighbour has sent
+        self._now = [math.nan] * degree  # what arrived of the present round
+        self._ahead = [math.nan] * degree  # ... and of the next
+        self._previous = np.zeros(degree)
+        self._sent = np.zeros(degree)
+        self.round = 0
+        self.done = False
+
+    def start(self) -> list[Outgoing]:
+        """Round 1 for every neighbour; with no neighbours all rounds are done at once."""
+        return [*self._next_round([0.0] * len(self._neighbours)), *self._advance()]
+
+    def receive(self, round_number: int, sender: int, value: float) -> list[Outgoing]:
+        """Take in a message; returns what is to be sent because of it. A repeated one changes nothing."""
+        place = self._place[sender]
+        if round_number > self.round + 1:
+            raise RemoteProtocolError(
+                f"client {sender} sent round {round_number} although this peer is in round {self.round} of "
+                f"{self._rounds}; a neighbour can be one round ahead at most"
+            )
+        if round_number < self.round:
+            return []
+        slots = self._now if round_number == self.round else self._ahead
+        if not math.isnan(slots[place]):
+            if slots[place] != value:
+                raise RemoteProtocolError(
+                    f"client {sender} sent two different messages for round {round_number}: {slots[place]!r}, {value!r}"
+                )
+            return []
+        slots[place] = value
+        self._received[place] = max(self._received[place], round_number)
+        return self._advance()
+
+    def missing(self) -> tuple[int, ...]:
+        """The neighbours whose message of the present round has not come."""
+        return tuple(n for n, value in zip(self._neighbours, self._now, strict=True) if math.isnan(value))
+
+    def unshown(self, neighbour: int) -> list[Outgoing]:
+        """What was sent to `neighbour` and it has not shown to have: at most the last two rounds."""
+        place = self._place[neighbour]
+        rounds = range(max(self._received[place], 1), self.round + 1)
+        values = {self.round - 1: self._previous, self.round: self._sent}
+        return [(number, neighbour, float(values[number][place])) for number in rounds]
+
+    @property
+    def belief(self) -> float:
+        """P(up), once all rounds are done."""
+        return float(belief_up(np.array(self._field), np.array(_in_order(self._now))))
+
+    @property
+    def residual(self) -> float:
+        """How far this peer's messages moved in its last round."""
+        return message_change(self._sent, self._previous, damping=self._damping)
+
+    def _advance(self) -> list[Outgoing]:
+        outgoing: list[Outgoing] = []
+        while not self.done and not self.missing():
+            if self.round == self._rounds:
+                self.done = True
+            else:
+                outgoing += self._next_round(self._now)
+                self._now, self._ahead = self._ahead, [math.nan] * len(self._neighbours)
+        return outgoing
+
+    def _next_round(self, incoming: list[float]) -> list[Outgoing]:
+        cavities = self._field + (_in_order(incoming) - np.array(incoming))
+        self._previous, self._sent = (
+            self._sent,
+            outgoing_messages(cavities, self._strengths, self._sent, damping=self._damping),
+        )
+        self.round += 1
+        return [(self.round, n, value) for n, value in zip(self._neighbours, self._sent.tolist(), strict=True)]
+
+
+def _in_order(messages: list[float]) -> float:
+    # Left to right from 0.0, as np.bincount adds them; sum() would compensate from Python 3.12 on.
+    total = 0.0
+    for message in messages:
+        total += message
+    return total

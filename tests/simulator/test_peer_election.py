@@ -1,0 +1,269 @@
+"""Two ways, one answer: peers that exchange messages, and BP-UCB over dense beliefs."""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedelect.analytics import democratized
+from fedelect.errors import (
+    AvailabilityError,
+    ConfigurationError,
+    FeedbackError,
+    MissingSignalError,
+    NoElection,
+    StateError,
+)
+from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
+from fedelect.seeds import stream
+from fedelect.selectors import BpUcb
+from fedelect.simulator import LinkConditions, PeerElection
+from fedelect.vocabulary import Ask, Feedback, Floats, Ints
+
+BAD_LINKS = LinkConditions(shortest_delay_s=0.01, longest_delay_s=0.3, loss=0.2, repetition=0.1)
+
+
+@dataclass(frozen=True)
+class World:
+    """What of a scenario the exchange needs: clients in a square, each linked to its nearest."""
+
+    config: ScenarioConfig
+    clients: int
+    edges: Ints
+    edge_lengths_km: Floats
+
+
+def world(*, clients: int = 9, budget: int = 4, neighbours: int = 3, **beliefs: Any) -> World:
+    positions = stream(clients, "positions").random((clients, 2))
+    distances = np.hypot(*(positions[:, None] - positions[None]).transpose(2, 0, 1))
+    pairs = {(n, n + 1) for n in range(clients - 1)}
+    pairs |= {
+        (min(n, m), max(n, m)) for n in range(clients) for m in np.argsort(distances[n])[1 : neighbours + 1].tolist()
+    }
+    edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    settings = BeliefsConfig(**({"rounds": 4} | beliefs))
+    config = ScenarioConfig(clients=clients, budget=budget, beliefs=settings, data=DataConfig(iid_clients=0))
+    return World(config, clients, edges, distances[edges[:, 0], edges[:, 1]])
+
+
+def closeness(lengths_km: Floats) -> Floats:
+    return 0.5 * np.exp(-2.0 * lengths_km)
+
+
+def opinions_of(slot: int, clients: int) -> Floats:
+    rng = stream(77, "opinions", slot)
+    quality = np.linspace(0.2, 0.9, clients)
+    opinions = np.clip(quality + 0.1 * rng.normal(size=clients), 0.0, 1.0)
+    return np.where(rng.random(clients) < 0.15, np.nan, opinions)
+
+
+@pytest.mark.parametrize("reading", ["ising", "evidence"])
+@pytest.mark.parametrize("conditions", [LinkConditions(), BAD_LINKS], ids=["calm", "bad"])
+def test_peers_settle_the_dense_beliefs_and_elect_the_same_cohorts_to_the_bit(
+    reading: str, conditions: LinkConditions
+) -> None:
+    place = world(reading=reading, damping=0.1)
+    peers = PeerElection.from_scenario(place, seed=5, coupling=closeness, conditions=conditions)
+    dense = BpUcb(clients=9, budget=4, seed=5)
+    for slot in range(1, 26):
+        ask = peers.ask()
+        assert ask == dense.ask()  # cohort and indices, to the last bit
+        if slot in (3, 11):
+            peers.abandon(ask)
+            dense.abandon(ask)
+            continue
+        opinions = opinions_of(slot, 9)
+        digest = democratized(place, opinions, coupling=closeness)
+        peers.tell(ask, Feedback(opinions=opinions))
+        dense.tell(ask, digest.feedback)
+        last = peers.last_exchange
+        assert last is not None and digest.feedback.beliefs is not None
+        np.testing.assert_array_equal(last.beliefs, digest.feedback.beliefs)
+        assert (last.slot, last.rounds) == (slot, digest.exchange.rounds)
+        assert (last.residual, last.outcome) == (digest.exchange.residual, digest.exchange.outcome)
+        assert (last.lost > 0) == (conditions is BAD_LINKS)
+        assert last.skipped is None
+
+
+@pytest.mark.parametrize(("clients", "budget"), [(1, 1), (2, 1), (5, 5), (7, 3)])
+def test_edge_cases_of_budget_and_size(clients: int, budget: int) -> None:
+    place = world(clients=clients, budget=budget, neighbours=1)
+    peers, dense = PeerElection.from_scenario(place, seed=2), BpUcb(clients=clients, budget=budget, seed=2)
+    for slot in range(1, 8):
+        ask = peers.ask()
+        assert ask == dense.ask()
+        opinions = opinions_of(slot, clients)
+        peers.tell(ask, Feedback(opinions=opinions))
+        dense.tell(ask, democratized(place, opinions).feedback)
+
+
+def test_slots_abandoned_before_any_survey_elect_as_the_dense_form_does() -> None:
+    place = world()
+    peers, dense = PeerElection.from_scenario(place, seed=3), BpUcb(clients=9, budget=4, seed=3)
+    for _ in range(6):
+        ask = peers.ask()
+        assert ask == dense.ask()
+        peers.abandon(ask)
+        dense.abandon(ask)
+
+
+def test_availability_restricts_the_election_as_in_the_dense_form() -> None:
+    place = world()
+    peers, dense = PeerElection.from_scenario(place, seed=8), BpUcb(clients=9, budget=4, seed=8)
+    for slot in range(1, 14):
+        here = sorted(stream(8, "here", slot).permutation(9)[:6].tolist())
+        ask = peers.ask(here)
+        assert ask == dense.ask(here)
+        assert set(ask.cohort) <= set(here)
+        opinions = opinions_of(slot, 9)
+        peers = PeerElection.restore(json.loads(json.dumps(peers.state())))
+        peers.tell(ask, Feedback(opinions=opinions))
+        dense.tell(ask, democratized(place, opinions).feedback)
+    with pytest.raises(AvailabilityError):
+        peers.ask([0, 1])
+
+
+def election(**changes: Any) -> PeerElection:
+    place = world()
+    return PeerElection.from_scenario(place, seed=6, **changes)
+
+
+def dead_link_election() -> PeerElection:
+    """Client 3 has no link at all."""
+    return PeerElection(clients=4, budget=2, seed=1, edges=[[0, 1], [1, 2]], couplings=[0.1, 0.1], rounds=2, slot_s=3.0)
+
+
+def test_when_peers_cannot_agree_ask_says_why_and_the_slot_is_used_up() -> None:
+    peers = dead_link_election()
+    ask = peers.ask()
+    assert ask.slot == 1
+    peers.tell(ask, Feedback(opinions=[0.1, 0.2, 0.3, 0.4]))
+    last = peers.last_exchange
+    assert last is not None and last.skipped is not None
+    assert last.virtual_s == 3.0
+    for slot in (2, 3):
+        with pytest.raises(NoElection, match=f"slot {slot}: 4 of 4 clients did not agree .* claims of clients 3"):
+            peers.ask()
+    assert peers.state()["slot"] == 3
+
+
+def test_after_a_skipped_slot_the_next_election_uses_the_same_opinions() -> None:
+    bad, good = election(slot_s=0.5, resend_s=0.1, conditions=LinkConditions(loss=0.1)), election()
+    for peers in (bad, good):
+        peers.tell(peers.ask(), Feedback(opinions=opinions_of(1, 9)))
+    with pytest.raises(NoElection):
+        bad.ask()
+    reasons = 0
+    while True:
+        try:
+            ask = bad.ask()
+            break
+        except NoElection:
+            reasons += 1
+            assert reasons < 200
+            _same_history_everywhere(bad)
+    assert ask.cohort == good.ask().cohort  # the cold start goes on where it was
+    assert ask.slot == reasons + 3
+
+
+def _same_history_everywhere(peers: PeerElection) -> None:
+    assert len({peer.history for peer in peers._peers}) == 1
+
+
+def test_a_cohort_that_only_some_agreed_on_is_withdrawn() -> None:
+    # A deadline between the first and the last agreement: some peers agree, others give up.
+    partly = 0
+    for millis in range(120, 400, 10):
+        peers = election(resend_s=0.05, slot_s=millis / 1000, conditions=LinkConditions(longest_delay_s=0.05))
+        peers.tell(peers.ask(), Feedback(opinions=opinions_of(1, 9)))
+        last = peers.last_exchange
+        assert last is not None
+        _same_history_everywhere(peers)
+        if last.skipped is not None and not last.skipped.startswith("9 of 9"):
+            partly += 1
+            assert peers._peers[0].history.elected is None
+    assert partly > 0
+
+
+@pytest.mark.parametrize("stop_at", [0, 1, 4, 9])
+@pytest.mark.parametrize("ask_open", [True, False])
+def test_a_restored_election_goes_on_exactly(stop_at: int, ask_open: bool) -> None:
+    peers = election(conditions=BAD_LINKS)
+    for slot in range(1, stop_at + 1):
+        peers.tell(peers.ask(), Feedback(opinions=opinions_of(slot, 9)))
+    if ask_open:
+        peers.ask()
+    again = PeerElection.restore(json.loads(json.dumps(peers.state())))
+    assert again.state() == peers.state()
+    for slot in range(stop_at + 1, stop_at + 6):
+        ask = peers.ask()
+        assert again.ask() == ask
+        for one in (peers, again):
+            one.tell(ask, Feedback(opinions=opinions_of(slot, 9)))
+        mine, theirs = peers.last_exchange, again.last_exchange
+        assert mine is not None and theirs is not None
+        np.testing.assert_array_equal(mine.beliefs, theirs.beliefs)
+        assert (mine.messages, mine.lost, mine.virtual_s) == (theirs.messages, theirs.lost, theirs.virtual_s)
+
+
+def test_a_skipped_election_restores_as_skipped() -> None:
+    peers = dead_link_election()
+    peers.tell(peers.ask(), Feedback(opinions=[0.1, 0.2, 0.3, 0.4]))
+    with pytest.raises(NoElection):
+        peers.ask()
+    again = PeerElection.restore(json.loads(json.dumps(peers.state())))
+    with pytest.raises(NoElection, match="slot 3"):
+        again.ask()
+
+
+def test_damaged_states_are_refused() -> None:
+    peers = election()
+    peers.tell(peers.ask(), Feedback(opinions=opinions_of(1, 9)))
+    for key, value in (("before", {"slot": 0}), ("total", "x"), ("available", [99])):
+        state = json.loads(json.dumps(peers.state()))
+        state["memory"][key] = value
+        with pytest.raises(StateError):
+            PeerElection.restore(state)
+
+
+def test_the_record_gets_beliefs_and_how_they_were_settled() -> None:
+    peers = election()
+    assert (peers.settled, peers.last_exchange) == (None, None)
+    peers.tell(peers.ask(), Feedback(opinions=opinions_of(1, 9)))
+    assert peers.settled is not None and peers.last_exchange is not None
+    beliefs, exchange = peers.settled
+    assert np.isfinite(beliefs).all()
+    assert (exchange.rounds, exchange.outcome) == (4, "settled")
+    assert exchange.messages == peers.last_exchange.messages > 0
+    assert exchange.virtual_seconds == peers.last_exchange.virtual_s > 0
+    skipped = dead_link_election()
+    skipped.tell(skipped.ask(), Feedback(opinions=[0.1, 0.2, 0.3, 0.4]))
+    assert skipped.settled is not None
+    assert skipped.settled[1].outcome.startswith("no cohort: 4 of 4")
+
+
+def test_opinions_are_needed_and_nothing_else() -> None:
+    peers = election()
+    ask = peers.ask()
+    with pytest.raises(MissingSignalError, match="opinions"):
+        peers.tell(ask, Feedback(reward=0.5))
+    with pytest.raises(FeedbackError):
+        peers.tell(ask, Feedback(opinions=[0.5]))
+    assert peers.ask() == ask == Ask(1, ask.cohort)
+
+
+def test_parameters_that_cannot_work_are_refused() -> None:
+    for changes, match in (
+        ({"couplings": [0.1]}, "couplings has shape"),
+        ({"couplings": [0.1, math.inf]}, "couplings must be"),
+        ({"edges": [[0, 1], [1, 9]]}, "outside"),
+        ({"budget": 9}, "budget"),
+        ({"conditions": {"loss": 2.0}}, "loss"),
+    ):
+        arguments: dict[str, Any] = {"clients": 4, "budget": 2, "seed": 1, "edges": [[0, 1], [1, 2]]}
+        arguments |= {"couplings": [0.1, 0.1]} | changes
+        with pytest.raises(ConfigurationError, match=match):
+            PeerElection(**arguments)
