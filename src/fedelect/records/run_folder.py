@@ -1,0 +1,156 @@
+"""The files of a run folder, and how they are replaced without ever being half there.
+
+    run.json         the header, written once
+    slots.jsonl      one record a line, only ever appended to
+    checkpoint/      the driver's state: the newest generation and the one before it
+    lock             held by the process that writes
+
+A replacement is written beside its place, forced to disk and then renamed over it, so that whoever looks, and
+whatever dies, finds either the old file or the new one.
+"""
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from fedelect.errors import RunError
+
+HEADER_NAME = "run.json"
+SLOTS_NAME = "slots.jsonl"
+CHECKPOINT_NAME = "checkpoint"
+LOCK_NAME = "lock"
+TEMPORARY_SUFFIX = ".new"
+
+_STATE_SUFFIX = ".state"
+
+
+def replace_file(path: Path, *parts: bytes) -> None:
+    """Write `parts`, one after the other, as the whole of `path`: all or nothing, and durable. RunError if not."""
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    try:
+        with open(temporary, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise cannot("write", path, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable (not needed, and not possible, on Windows)."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def cannot(verb: str, path: Path, error: OSError) -> RunError:
+    """A RunError for a failed file operation, with the path and what to do."""
+    return RunError(
+        f"cannot {verb} {path}: {error.strerror or error}; check free space and permissions, then start the same "
+        f"command again: what is recorded is kept"
+    )
+
+
+class Checkpoint(NamedTuple):
+    """A driver's saved state.
+
+    Attributes:
+        slot: The last slot that the state includes, as the driver counts.
+        payload: The state, opaque here.
+    """
+
+    slot: int
+    payload: bytes
+
+
+class _Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """First line of a checkpoint file; the payload follows."""
+
+    slot: int
+    bytes: int
+    blake2b: str
+
+
+class CheckpointStore:
+    """The two newest generations of a driver's state, in files `<number>.state` of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._trusted: int | None = None
+
+    def save(self, slot: int, payload: bytes) -> None:
+        """Write a new generation; the one before it stays until the new one is complete, and after."""
+        try:
+            if not self._folder.is_dir():
+                self._folder.mkdir()
+                sync_folder(self._folder.parent)
+            known = self._generations()
+        except OSError as error:
+            raise cannot("write", self._folder, error) from error
+        newest = known[-1] + 1 if known else 1
+        label = msgspec.json.encode(_Label(slot, len(payload), _digest(payload)))
+        replace_file(self._path(newest), label + b"\n", payload)
+        # A damaged generation must not push out the sound one that a resumed run was loaded from.
+        fallback = self._trusted if self._trusted is not None else (known[-1] if known else None)
+        self._trusted = newest
+        self._discard_all_but({newest, fallback})
+
+    def load(self) -> Checkpoint | None:
+        """The newest generation that is sound; None if nothing was saved; RunError if all are damaged."""
+        try:
+            generations = self._generations()
+            for generation in reversed(generations):
+                checkpoint = _parse(self._path(generation).read_bytes())
+                if checkpoint is not None:
+                    self._trusted = generation
+                    return checkpoint
+        except OSError as error:
+            raise cannot("read", self._folder, error) from error
+        if generations:
+            raise RunError(
+                f"every checkpoint in {self._folder} is damaged; delete that folder and start the same command again: "
+                f"the run is repeated from its first slot and checked against the records, which are kept"
+            )
+        return None
+
+    def _path(self, generation: int) -> Path:
+        return self._folder / f"{generation:08d}{_STATE_SUFFIX}"
+
+    def _generations(self) -> list[int]:
+        if not self._folder.is_dir():
+            return []
+        stems = [entry.stem for entry in self._folder.iterdir() if entry.suffix == _STATE_SUFFIX]
+        return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+    def _discard_all_but(self, kept: set[int | None]) -> None:
+        # Clearing up may fail (a virus scanner holds the file): the next save tries again.
+        for generation in self._generations():
+            if generation not in kept:
+                try:
+                    self._path(generation).unlink()
+                except OSError:
+                    continue
+
+
+def _digest(payload: bytes) -> str:
+    return hashlib.blake2b(payload, digest_size=16).hexdigest()
+
+
+def _parse(text: bytes) -> Checkpoint | None:
+    line, feed, payload = text.partition(b"\n")
+    try:
+        label = msgspec.json.decode(line, type=_Label)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    sound = bool(feed) and label.bytes == len(payload) and label.blake2b == _digest(payload)
+    return Checkpoint(label.slot, payload) if sound else None

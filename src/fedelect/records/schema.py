@@ -1,0 +1,243 @@
+"""What is written down: the header of a run and one record for each slot.
+
+Every field is described in docs/RECORDS.md, and a test keeps page and code together. The values are plain
+(numbers, text, tuples), so that any program can read them; a number that is missing is null, never nan.
+
+To change a field is to raise `SCHEMA_VERSION`: a reader refuses versions it does not know.
+"""
+
+import datetime
+from operator import attrgetter
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from numpy.typing import ArrayLike
+
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.vocabulary import Floats
+
+SCHEMA_VERSION = 1
+"""Version of the records; see docs/RECORDS.md for the rule by which it changes."""
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[float, Meta(ge=0.0)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+
+Status = Literal["done", "abandoned", "skipped"]
+Source = Literal["simulator", "flower", "peers"]
+Framework = Literal["fa", "da"]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """How the clients of a democratized slot settled their beliefs.
+
+    Attributes:
+        rounds: Rounds of messages that were exchanged.
+        residual: Largest change of a message in the last round; None if not known.
+        outcome: How it ended, in a word or a sentence (for example "settled").
+        messages: Messages sent, all clients together.
+        virtual_seconds: Time the exchange took on the simulated clock; None where there is no such clock.
+    """
+
+    rounds: Count
+    residual: NonNegative | None = None
+    outcome: str
+    messages: Count
+    virtual_seconds: NonNegative | None = None
+
+
+class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False, eq=False):
+    """One slot of one selector in one trial. Two records are equal if all but `seconds` is.
+
+    Attributes:
+        selector: Label of the selector, as in the header.
+        trial: Number of the Monte Carlo trial, from 0.
+        slot: Number of the slot, from 1.
+        status: "done" (trained and told), "abandoned" (elected, but nothing was learnt), "skipped" (nobody elected).
+        cohort: The clients elected, sorted.
+        arrivals: For each member of the cohort, in how many of the slot's rounds its upload arrived.
+        rounds: Rounds of training that were run.
+        empty_rounds: Rounds in which no upload arrived.
+        indices: The upper confidence indices that won; see `fedelect.vocabulary.Ask`.
+        opinions: (N,) each client's opinion in [0, 1], None where it gave none; None if not on record.
+        beliefs: (N,) each client's unnormalised belief, None where there is none; None if not on record.
+        reward: The average opinion that the selector was told; None if it was told none.
+        reward_noise: Standard deviation of noise added to `reward`.
+        exchange: How the beliefs were settled; None under federated analytics.
+        note: Why the slot was abandoned or skipped.
+        seconds: Wall-clock time of the slot; no part of what makes records equal.
+    """
+
+    selector: str
+    trial: Count
+    slot: Positive
+    status: Status
+    cohort: tuple[Count, ...]
+    arrivals: tuple[Count, ...]
+    rounds: Count
+    empty_rounds: Count
+    indices: tuple[float, ...] = ()
+    opinions: tuple[Share | None, ...] | None = None
+    beliefs: tuple[NonNegative | None, ...] | None = None
+    reward: float | None = None
+    reward_noise: NonNegative = 0.0
+    exchange: Exchange | None = None
+    note: str | None = None
+    seconds: NonNegative | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SlotRecord) and _compared(self) == _compared(other)
+
+    def __ne__(self, other: object) -> bool:
+        # Needed: msgspec's structs do not derive != from ==.
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(_compared(self))
+
+
+COMPARED_FIELDS = tuple(name for name in SlotRecord.__struct_fields__ if name != "seconds")
+"""The fields by which two records of one slot are compared."""
+
+_compared = attrgetter(*COMPARED_FIELDS)
+
+
+class SelectorEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One competitor of a run.
+
+    Attributes:
+        label: Its name in this run, unique; records refer to it.
+        kind: The class of the selector, for example "BpUcb".
+        parameters: What it was made with, plain values.
+    """
+
+    label: str
+    kind: str
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a run comes from; no part of its identity.
+
+    Attributes:
+        created: When it was first started, ISO 8601 in UTC.
+        command: The command line that repeats it.
+        versions: Version of each program and library that computed it.
+        platform: The machine's operating system and processor.
+    """
+
+    created: str
+    command: str
+    versions: dict[str, str]
+    platform: str
+
+    def __post_init__(self) -> None:
+        try:
+            offset = datetime.datetime.fromisoformat(self.created).utcoffset()
+        except ValueError:
+            offset = None
+        if offset != datetime.timedelta(0):
+            raise ConfigurationError(
+                f"provenance.created must be an ISO 8601 time in UTC, "
+                f"such as 2025-01-31T12:00:00Z; got {self.created!r}"
+            )
+
+
+class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run is. All but `provenance` is its identity: a folder is resumed only under an equal header.
+
+    Attributes:
+        schema: `SCHEMA_VERSION` of the writer.
+        source: Which driver made it: "simulator", "flower" or "peers".
+        framework: "fa" (the average reaches the server) or "da" (the clients elect among themselves).
+        seed: The one seed of the run.
+        clients: N, how many clients there are.
+        budget: K, how many train in a slot.
+        slots: T, how many slots each trial has.
+        trials: How many Monte Carlo trials there are.
+        selectors: The competitors, with unique labels.
+        scenario: The world's configuration, plain values.
+        groups: Named groups of clients, for example "iid".
+        client_names: N names, or None.
+        positions_km: N pairs (x, y) in kilometres, or None.
+        edges: Pairs of linked clients (i < j), or None.
+        sizes: N numbers of training samples, or None.
+        upload_probability: N probabilities that an upload arrives, or None.
+        untrained: For each trial the mean opinion of the untrained model (None where unknown), or None.
+        provenance: Where the run comes from.
+    """
+
+    schema: int = SCHEMA_VERSION
+    source: Source
+    framework: Framework
+    seed: int
+    clients: Positive
+    budget: Positive
+    slots: Positive
+    trials: Positive
+    selectors: tuple[SelectorEntry, ...]
+    scenario: dict[str, Any]
+    groups: dict[str, tuple[Count, ...]] = msgspec.field(default_factory=dict)
+    client_names: tuple[str, ...] | None = None
+    positions_km: tuple[tuple[float, float], ...] | None = None
+    edges: tuple[tuple[Count, Count], ...] | None = None
+    sizes: tuple[Count, ...] | None = None
+    upload_probability: tuple[Share, ...] | None = None
+    untrained: tuple[Share | None, ...] | None = None
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        labels = [entry.label for entry in self.selectors]
+        if len(set(labels)) != len(labels) or "" in labels:
+            raise ConfigurationError(f"selectors must have different, non-empty labels; got {labels}")
+        if self.budget > self.clients:
+            raise ConfigurationError(f"budget {self.budget} exceeds the {self.clients} clients")
+        for name in ("client_names", "positions_km", "sizes", "upload_probability"):
+            _check_length(name, getattr(self, name), self.clients, "client")
+        _check_length("untrained", self.untrained, self.trials, "trial")
+        members = [(f"groups.{name}", group) for name, group in self.groups.items()]
+        for where, clients in [*members, *(("edges", edge) for edge in self.edges or ())]:
+            if any(not 0 <= client < self.clients for client in clients):
+                raise ConfigurationError(f"{where} names a client outside 0..{self.clients - 1}: {list(clients)}")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The selectors' labels, in the order of the header."""
+        return tuple(entry.label for entry in self.selectors)
+
+    @property
+    def planned(self) -> int:
+        """How many records the finished run has: one for each selector, trial and slot."""
+        return len(self.selectors) * self.trials * self.slots
+
+
+def _check_length(name: str, values: tuple[object, ...] | None, expected: int, what: str) -> None:
+    if values is not None and len(values) != expected:
+        raise ConfigurationError(f"{name} must have one value for each {what} ({expected}), got {len(values)}")
+
+
+def from_array(values: ArrayLike) -> tuple[float | None, ...]:
+    """One value for each client, shape (N,), as it is written: a tuple with None in place of nan.
+
+    >>> from_array([0.5, float("nan")])
+    (0.5, None)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or np.isinf(array).any():
+        raise RunError(f"a record holds one finite number or nan for each client; got {values!r}")
+    plain: list[float | None] = array.tolist()
+    for missing in np.flatnonzero(np.isnan(array)).tolist():
+        plain[missing] = None
+    return tuple(plain)
+
+
+def to_array(values: tuple[float | None, ...]) -> Floats:
+    """The reverse of `from_array`: shape (N,) with nan in place of None.
+
+    >>> to_array((0.5, None))
+    array([0.5, nan])
+    """
+    return np.array(cast("tuple[float, ...]", values), dtype=np.float64)

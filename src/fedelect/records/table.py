@@ -1,0 +1,247 @@
+"""From records to arrays: one row for each trial, one column for each slot or client.
+
+Every function takes a run or its table; call `tabulate` once when you need several. The formulas are in
+`fedelect.equations.metrics`.
+"""
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.equations import metrics
+from fedelect.errors import ConfigurationError
+from fedelect.records.codec import RecordCheck
+from fedelect.records.reader import Run, read_header, scan_records
+from fedelect.records.schema import RunHeader, SelectorEntry, SlotRecord, to_array
+from fedelect.vocabulary import Floats, Ints
+
+CurveName = Literal["opinion", "running mean", "running mean with untrained"]
+"""Which curve a target is to be reached by."""
+
+FIXED_KIND = "FixedCohort"
+"""Kind of the selectors among which the best fixed cohort is looked for."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SelectorTable:
+    """One selector's records as arrays.
+
+    Attributes:
+        entry: The selector.
+        opinion: (trials, T) mean opinion of each slot, nan where there is none.
+        recorded: (trials, T) whether the slot is on record, done or not.
+        selections: (trials, N) in how many slots each client was elected, abandoned ones included.
+        attempts: (trials, N) in how many rounds each client was to upload.
+        arrivals: (trials, N) how many of these uploads arrived.
+        done: Slots that were trained and told, over all trials.
+        abandoned: Slots from which nothing was learnt.
+        skipped: Slots in which nobody was elected.
+    """
+
+    entry: SelectorEntry
+    opinion: Floats
+    recorded: NDArray[np.bool_]
+    selections: Ints
+    attempts: Ints
+    arrivals: Ints
+    done: int
+    abandoned: int
+    skipped: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunTable:
+    """A whole run as arrays.
+
+    Attributes:
+        header: What the run is.
+        selectors: Label -> table, in the order of the header.
+    """
+
+    header: RunHeader
+    selectors: dict[str, SelectorTable]
+
+    @property
+    def recorded(self) -> int:
+        """How many slots are on record, over all selectors and trials."""
+        return sum(one.done + one.abandoned + one.skipped for one in self.selectors.values())
+
+    @property
+    def untrained(self) -> Floats | None:
+        """(trials,) mean opinion of the untrained model, nan where unknown; None if not on record."""
+        return None if self.header.untrained is None else to_array(self.header.untrained)
+
+
+class _Tally:
+    """Collects one selector's records; plain lists, for they take single values faster than arrays."""
+
+    def __init__(self, header: RunHeader) -> None:
+        self.opinion = np.full((header.trials, header.slots), np.nan)
+        self.recorded = np.zeros((header.trials, header.slots), dtype=np.bool_)
+        self.selections = [[0] * header.clients for _ in range(header.trials)]
+        self.attempts = [[0] * header.clients for _ in range(header.trials)]
+        self.arrivals = [[0] * header.clients for _ in range(header.trials)]
+        self.status = {"done": 0, "abandoned": 0, "skipped": 0}
+
+    def add(self, record: SlotRecord) -> None:
+        trial, column = record.trial, record.slot - 1
+        self.recorded[trial, column] = True
+        self.status[record.status] += 1
+        mean = mean_opinion(record)
+        if mean is not None:
+            self.opinion[trial, column] = mean
+        selections, attempts, arrivals = self.selections[trial], self.attempts[trial], self.arrivals[trial]
+        for client, arrived in zip(record.cohort, record.arrivals, strict=True):
+            selections[client] += 1
+            attempts[client] += record.rounds
+            arrivals[client] += arrived
+
+    def finish(self, entry: SelectorEntry) -> SelectorTable:
+        return SelectorTable(
+            entry=entry,
+            opinion=self.opinion,
+            recorded=self.recorded,
+            selections=np.array(self.selections, dtype=np.int64),
+            attempts=np.array(self.attempts, dtype=np.int64),
+            arrivals=np.array(self.arrivals, dtype=np.int64),
+            done=self.status["done"],
+            abandoned=self.status["abandoned"],
+            skipped=self.status["skipped"],
+        )
+
+
+def mean_opinion(record: SlotRecord) -> float | None:
+    """Mean of the opinions in a record.
+
+    Where opinions are not on record (they stayed with the clients, or were only summed) it is the reward, with
+    whatever noise that carries. None for a slot that is not done, or if there is neither.
+    """
+    if record.status != "done":
+        return None
+    if record.opinions is None:
+        return record.reward
+    present = [opinion for opinion in record.opinions if opinion is not None]
+    return math.fsum(present) / len(present) if present else None
+
+
+def tabulate(run: Run | RunTable) -> RunTable:
+    """The run's records as arrays (a table is handed back as it is).
+
+    Raises:
+        RunError: A record does not fit the header; a run that was read from disk has been checked before.
+    """
+    if isinstance(run, RunTable):
+        return run
+    check = RecordCheck(run.header)
+    for record in run.records:
+        check(record)
+    return _collect(run.header, run.records)
+
+
+def read_table(path: str | os.PathLike[str]) -> RunTable:
+    """The run in folder `path` as arrays, without holding its records: for runs too large for `read_run`."""
+    folder = Path(path)
+    header = read_header(folder)
+    return _collect(header, (record for _, record in scan_records(folder, header)))
+
+
+def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:
+    tallies = {label: _Tally(header) for label in header.labels}
+    for record in records:
+        tallies[record.selector].add(record)
+    return RunTable(header, {entry.label: tallies[entry.label].finish(entry) for entry in header.selectors})
+
+
+def opinion_curves(run: Run | RunTable) -> dict[str, Floats]:
+    """Label -> (trials, T) mean opinion of each slot, nan where there is none."""
+    return {label: table.opinion for label, table in tabulate(run).selectors.items()}
+
+
+def running_mean_curves(run: Run | RunTable, *, with_untrained: bool = False) -> dict[str, Floats]:
+    """Label -> (trials, T) mean opinion up to each slot; nan in slots that are not on record.
+
+    Args:
+        run: The run.
+        with_untrained: Count the untrained model's opinion as the first term, as the paper's table
+            `comparison_table` seems to; ConfigurationError if the run does not hold it.
+    """
+    table = tabulate(run)
+    if with_untrained and table.untrained is None:
+        raise ConfigurationError(
+            "the run does not hold the untrained model's opinion (`untrained` in its header); "
+            "ask for the running mean without it"
+        )
+    first = table.untrained if with_untrained else None
+    return {
+        label: np.where(one.recorded, metrics.running_mean(one.opinion, first), np.nan)
+        for label, one in table.selectors.items()
+    }
+
+
+def curves(run: Run | RunTable, name: CurveName) -> dict[str, Floats]:
+    """Label -> (trials, T), the curve called `name`."""
+    if name == "opinion":
+        return opinion_curves(run)
+    return running_mean_curves(run, with_untrained=name == "running mean with untrained")
+
+
+def selection_counts(run: Run | RunTable) -> dict[str, Ints]:
+    """Label -> (trials, N): in how many slots each client was elected."""
+    return {label: table.selections for label, table in tabulate(run).selectors.items()}
+
+
+def group_shares(run: Run | RunTable) -> dict[str, dict[str, Floats]]:
+    """Label -> group -> (trials,): share of all elections that went to the group; nan before the first."""
+    table = tabulate(run)
+    return {
+        label: {group: metrics.group_share(one.selections, members) for group, members in table.header.groups.items()}
+        for label, one in table.selectors.items()
+    }
+
+
+def time_to_target(
+    run: Run | RunTable, target: float, *, by: CurveName = "running mean"
+) -> dict[str, metrics.TimeToTarget]:
+    """Label -> first slot (T when never), value there and whether reached, each (trials,)."""
+    return {label: metrics.time_to_target(curve, target) for label, curve in curves(run, by).items()}
+
+
+def regret_curves(run: Run | RunTable, oracle: float | Floats) -> dict[str, Floats]:
+    """Label -> (trials, T) cumulative regret against `oracle`, a number or an array that broadcasts to (trials, T).
+
+    nan in slots that are not on record; slots on record without an opinion add nothing.
+    """
+    return {
+        label: np.where(one.recorded, metrics.regret(one.opinion, oracle), np.nan)
+        for label, one in tabulate(run).selectors.items()
+    }
+
+
+def best_fixed(run: Run | RunTable) -> str | None:
+    """Label of the fixed cohort with the highest mean opinion over all slots and trials; None if there is none."""
+    means = {
+        label: float(metrics.mean_present_slots(one.opinion.reshape(-1)))
+        for label, one in tabulate(run).selectors.items()
+        if one.entry.kind == FIXED_KIND
+    }
+    played = {label: mean for label, mean in means.items() if not math.isnan(mean)}
+    return max(played, key=played.__getitem__) if played else None
+
+
+def gaps_to_best_fixed(run: Run | RunTable) -> dict[str, Floats] | None:
+    """Label -> (trials,): by how much opinion the best fixed cohort is ahead, on average over the slots both have.
+
+    Paired by trial and slot. Negative where the selector is ahead. None if the run has no fixed cohort.
+    """
+    table = tabulate(run)
+    label = best_fixed(table)
+    if label is None:
+        return None
+    best = table.selectors[label].opinion
+    return {other: metrics.gap_to(best, one.opinion) for other, one in table.selectors.items()}
