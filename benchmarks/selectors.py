@@ -45,7 +45,8 @@ class World:
     def opinions(self, cohort: tuple[int, ...]) -> NDArray[np.float64]:
         """(N,) what the clients think of the model that this cohort trained."""
         level = self.worth[list(cohort)].mean() + 0.02 * self.rng.standard_normal()
-        return np.clip(level + self.spread, 0.0, 1.0)
+        opinions: NDArray[np.float64] = np.clip(level + self.spread, 0.0, 1.0)
+        return opinions
 
 
 class Enumerating:

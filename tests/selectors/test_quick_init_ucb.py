@@ -108,14 +108,16 @@ def test_with_exploration_the_index_is_as_worked_out_by_hand() -> None:
 def test_known_best_arms_are_found_and_kept() -> None:
     """Additive rewards, no exploration: the initial means rank arms, and the two best clients end up together."""
     worth = [0.1, 0.9, 0.2, 0.8, 0.3, 0.1]
-    rewards = {arm: (worth[arm[0]] + worth[arm[1]]) / 2 for arm in itertools.combinations(range(6), 2)}
+    rewards: dict[tuple[int, ...], float] = {
+        arm: (worth[arm[0]] + worth[arm[1]]) / 2 for arm in itertools.combinations(range(6), 2)
+    }
     kept = [play(QuickInitUcb(clients=6, budget=2, exploration=0.5, seed=s), rewards, 400)[-1] for s in range(5)]
     assert [ask.cohort for ask in kept].count((1, 3)) >= 4
 
 
 def test_a_client_in_two_groups_scores_the_mean_of_both() -> None:
     selector = QuickInitUcb(clients=3, budget=2, exploration=0.0, seed=1)
-    first, second = selector.ask().cohort, ()
+    first = selector.ask().cohort
     selector.tell(selector.ask(), Feedback(reward=0.9))
     second = selector.ask().cohort
     selector.tell(selector.ask(), Feedback(reward=0.3))

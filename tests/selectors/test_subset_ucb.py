@@ -47,7 +47,7 @@ def test_every_arm_is_tried_once_and_then_the_index_decides(
 def test_untried_arms_come_in_uniformly_random_order() -> None:
     """In each of the 10 slots each of the 10 arms must be equally frequent (chi-square, p = 0.001)."""
     seeds = 1500
-    arms = list(itertools.combinations(range(5), 2))
+    arms: list[tuple[int, ...]] = list(itertools.combinations(range(5), 2))
     counts = np.zeros((10, 10))
     for seed in range(seeds):
         selector = SubsetUcb(clients=5, budget=2, exploration=1.0, seed=seed)

@@ -282,7 +282,7 @@ def _refused(selector: AbstractSelector, error: type[Exception], call: Callable[
 
 
 def _require_cohort(cohort: Cohort, clients: int, budget: int) -> None:
-    fits = isinstance(cohort, tuple) and len(cohort) == budget and list(cohort) == sorted(set(cohort))
+    fits = type(cohort) is tuple and len(cohort) == budget and list(cohort) == sorted(set(cohort))
     inside = all(type(member) is int and 0 <= member < clients for member in cohort)
     _require(fits and inside, f"{cohort!r} is not a sorted tuple of {budget} distinct ints out of 0..{clients - 1}")
 

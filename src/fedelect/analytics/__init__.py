@@ -1,0 +1,12 @@
+"""A trained model -> what may be known of how good it is: opinions, an average, beliefs."""
+
+from fedelect.analytics.democratized import Digest as Digest
+from fedelect.analytics.democratized import Exchange as Exchange
+from fedelect.analytics.democratized import couplings_of as couplings_of
+from fedelect.analytics.democratized import democratized as democratized
+from fedelect.analytics.federated import federated as federated
+from fedelect.analytics.survey import Opinion as Opinion
+from fedelect.analytics.survey import accuracy as accuracy
+from fedelect.analytics.survey import survey as survey
+
+__all__ = ["Digest", "Exchange", "Opinion", "accuracy", "couplings_of", "democratized", "federated", "survey"]

@@ -1,0 +1,50 @@
+"""`fedelect show`, `report` and `selectors`: look at what there is."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fedelect.cli.tables import print_summary, summary_json
+from fedelect.records import read_table
+from fedelect.report import write_report
+from fedelect.selectors import selector_classes
+
+RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]
+
+
+def show(
+    folder: RunFolder,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every figure as JSON, for programs.")] = False,
+) -> None:
+    """Print a run as a table: mean opinion, gap to the best fixed cohort, who was elected."""
+    run = read_table(folder)
+    if as_json:
+        typer.echo(json.dumps(summary_json(run), indent=2, allow_nan=False))
+    else:
+        print_summary(run, Console())
+
+
+def report(
+    folder: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="The page to write; RUN/report.html if left out.")] = None,
+) -> None:
+    """Write a run as one self-contained HTML page."""
+    path = write_report(read_table(folder), out or folder / "report.html")
+    Console().print(f"report: {path}", highlight=False, soft_wrap=True)
+
+
+def selectors() -> None:
+    """List the selectors that can be named, each with a line on when to choose it."""
+    table = Table()
+    for column in ("name", "needs", "choose it when"):
+        table.add_column(column)
+    for name, kind in selector_classes().items():
+        table.add_row(name, ", ".join(sorted(kind.needs)) or "nothing", kind.advice)
+    console = Console()
+    console.print(table)
+    console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
+    console.print("Parameters: NAME:key=value, for example bp-ucb:exploration=0.01. Your own: module:Class.")

@@ -1,0 +1,54 @@
+"""`fedelect`: the entry point. Errors are one line that says what to do; a traceback only with --debug."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import fedelect
+from fedelect.cli import data, demo, look, run, scenario
+from fedelect.errors import FedelectError
+
+app = typer.Typer(
+    name="fedelect",
+    help="Let the clients of a federated learning system elect who trains next.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("run")(run.run)
+app.command("show")(look.show)
+app.command("report")(look.report)
+app.command("selectors")(look.selectors)
+app.add_typer(scenario.app, name="scenario")
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fedelect {fedelect.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line and exit: 0 well, 1 an error of ours, 2 a misused command, 130 stopped by Ctrl-C."""
+    try:
+        app()
+    except FedelectError as error:
+        if "--debug" in sys.argv:
+            raise
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(1)

@@ -1,0 +1,101 @@
+"""`fedelect run`: simulate a scenario into a run folder."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from fedelect.cli.load import load_config, load_data
+from fedelect.cli.tables import print_summary
+from fedelect.errors import ConfigurationError
+from fedelect.loop import SUPPLIES, FrameworkName
+from fedelect.records import read_table
+from fedelect.scenario import Dataset
+from fedelect.simulator import Plan, parse_selectors, simulate
+
+DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
+    "fa": ("quick-init-ucb", "random"),
+    "da": ("bp-ucb", "random"),
+}
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help="A preset (digits, paper) or the path of a scenario .toml file.")],
+    framework: Annotated[
+        str, typer.Option(help="fa: the average opinion reaches the server. da: the clients elect among themselves.")
+    ] = "fa",
+    selector: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who decides; give it several times to compare. NAME, NAME:key=value,... or module:Class. "
+            "`fedelect selectors` lists them."
+        ),
+    ] = None,
+    slots: Annotated[
+        int | None, typer.Option(help="Slots in each trial; the scenario's own number if left out.")
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 1,
+    seed: Annotated[int, typer.Option(help="The one seed of the run.")] = 1,
+    out: Annotated[Path, typer.Option(help="Run folder; the same command on it resumes.")] = Path("runs/latest"),
+) -> None:
+    """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
+
+    A run that was stopped or killed goes on when the same command is given again.
+    """
+    config = load_config(scenario)
+    chosen = _framework(framework)
+    plan = Plan(
+        config=config,
+        framework=chosen,
+        selectors=parse_selectors(selector or DEFAULT_SELECTORS[chosen]),
+        slots=config.slots if slots is None else slots,
+        trials=trials,
+        seed=seed,
+    )
+    console = Console()
+    dataset = load_data(config, scenario)
+    simulate_with_progress(plan, dataset, out, console)
+    print_summary(read_table(out), console)
+    console.print(f"records: {out}", highlight=False, soft_wrap=True)
+    console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
+
+
+def simulate_with_progress(plan: Plan, dataset: Dataset, out: Path, console: Console) -> None:
+    """Run the plan under a progress bar over replica-slots."""
+    title = f"{plan.config.name}, FL&{plan.framework.upper()}"
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("replica-slots"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(title, total=None)
+
+    def show(finished: int, total: int) -> None:
+        bar.start()  # not before the plan has proved sound
+        bar.update(task, completed=finished, total=total)
+
+    try:
+        command = shlex.join(["fedelect", *sys.argv[1:]])
+        simulate(plan, dataset, out, command=command, progress=show)
+    except KeyboardInterrupt:
+        bar.stop()
+        console.print("stopped; give the same command again to go on", highlight=False)
+        raise typer.Exit(130) from None
+    finally:
+        bar.stop()
+
+
+def _framework(text: str) -> FrameworkName:
+    for name in SUPPLIES:
+        if name == text:
+            return name
+    raise ConfigurationError(f"unknown framework {text!r}; use {' or '.join(SUPPLIES)}")

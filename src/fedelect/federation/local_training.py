@@ -1,0 +1,45 @@
+"""What one client does in one round: E epochs of minibatch SGD from the round's global model."""
+
+import numpy as np
+
+from fedelect.federation.linear import LinearLoss, Model, Scores, gradient
+from fedelect.seeds import stream
+from fedelect.vocabulary import Ints
+
+
+def batch_orders(samples: int, epochs: int, *, seed: int, trial: int, slot: int, round_: int, client: int) -> Ints:
+    """The order in which a client visits its samples in each epoch of a round.
+
+    It depends on these numbers only, never on who else trains, so selectors compared in a trial share it. The
+    stream is ("training", trial, slot, round, client).
+
+    Returns:
+        (E, D) each row a permutation of 0 .. D-1.
+    """
+    rng = stream(seed, "training", trial, slot, round_, client)
+    return np.stack([rng.permutation(samples) for _ in range(epochs)])
+
+
+def train_locally(
+    loss: LinearLoss, model: Model, inputs: Scores, labels: Ints, orders: Ints, *, step: float, batch: int
+) -> Model:
+    """Minibatch SGD through the samples in the given orders; the last batch of an epoch may be shorter.
+
+    Args:
+        loss: Which loss.
+        model: (F+1, C) to start from; not changed.
+        inputs: (D, F).
+        labels: (D,).
+        orders: (E, D) from `batch_orders`.
+        step: Step size.
+        batch: B; a gradient is the mean over its batch, whatever the batch's length.
+
+    Returns:
+        (F+1, C).
+    """
+    targets = loss.targets(labels, model.shape[1], model.dtype)
+    for order in orders:
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            model = model - step * gradient(loss, model, inputs[chosen], targets[chosen])
+    return model

@@ -1,0 +1,196 @@
+"""One turn of the closed loop, for many replicas side by side.
+
+    ask -> train -> survey -> digest -> tell -> record
+
+A replica is one selector in one trial. Replicas never see each other: what one gets does not depend on which others
+are played in the same call. Training is a parameter, so that a faster engine or a table of opinions can take its place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from fedelect.analytics import Opinion, accuracy, democratized, federated, survey
+from fedelect.errors import ConfigurationError, MissingSignalError, NoElection
+from fedelect.federation import Job, Training, train
+from fedelect.federation.linear import Model
+from fedelect.records import Exchange, SlotRecord, from_array
+from fedelect.scenario import Scenario
+from fedelect.selectors import AbstractSelector
+from fedelect.vocabulary import Ask, Feedback, Floats, Signal
+
+FrameworkName = Literal["fa", "da"]
+
+SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
+    "fa": frozenset({"reward", "opinions"}),
+    "da": frozenset({"opinions", "beliefs"}),
+}
+"""What a selector can get: FL&FA has a server that sees opinions and their average, FL&DA has beliefs and no server."""
+
+
+class Train(Protocol):
+    """The training seam: a batch of jobs in one world, answered in order."""
+
+    def __call__(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
+        """Train every job."""
+
+
+@runtime_checkable
+class ElectedByPeers(Protocol):
+    """A selector whose clients settle beliefs among themselves, and so knows them without being told."""
+
+    @property
+    def settled(self) -> tuple[Floats, Exchange] | None:
+        """(N,) beliefs and how they were settled in the last slot told."""
+
+
+@dataclass(slots=True)
+class Replica:
+    """One selector in one trial of one world; `model` is where a warm start goes on."""
+
+    label: str
+    trial: int
+    scenario: Scenario
+    selector: AbstractSelector
+    model: Model | None = None
+
+
+def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str) -> None:
+    """Raise ConfigurationError if the selector needs a signal that the framework does not supply."""
+    missing = sorted(selector.needs - SUPPLIES[framework])
+    if missing:
+        others = [name for name, signals in SUPPLIES.items() if selector.needs <= signals]
+        advice = f"use --framework {others[0]}" if others else "no framework supplies it"
+        raise ConfigurationError(
+            f"selector {label!r} needs {' and '.join(map(repr, missing))}, which FL&{framework.upper()} does not "
+            f"supply; {advice}, or choose another selector"
+        )
+
+
+def play_slot(
+    replicas: Sequence[Replica],
+    *,
+    slot: int,
+    framework: FrameworkName,
+    seed: int,
+    train: Train = train,
+    opinion: Opinion = accuracy,
+) -> list[SlotRecord]:
+    """Play the next slot of every replica; one record for each, in order.
+
+    Args:
+        replicas: The replicas; their selectors learn, and under a warm start their models move on.
+        slot: The number of that slot, the same for all.
+        framework: "fa" or "da".
+        seed: The run's seed, from which batch orders and upload luck come.
+        train: The training engine.
+        opinion: How a client scores a model on its own data.
+    """
+    asks = [_asked(replica) for replica in replicas]
+    trainings = _trained(replicas, asks, seed, train)
+    records = []
+    for replica, ask, training in zip(replicas, asks, trainings, strict=True):
+        if isinstance(ask, NoElection):
+            records.append(_skipped(replica, slot, ask))
+            continue
+        assert training is not None  # it was asked for
+        opinions = survey(replica.scenario, training.model, opinion)
+        feedback, exchange = _digested(replica, framework, opinions)
+        note = _told(replica, ask, feedback)
+        if replica.scenario.config.start == "warm":
+            replica.model = training.model
+        records.append(_record(replica, ask, training, feedback, exchange, note))
+    return records
+
+
+def _asked(replica: Replica) -> Ask | NoElection:
+    try:
+        return replica.selector.ask()
+    except NoElection as reason:
+        return reason
+
+
+def _trained(
+    replicas: Sequence[Replica], asks: Sequence[Ask | NoElection], seed: int, train: Train
+) -> list[Training | None]:
+    """One batch for each world, so that an engine can share work among the replicas of one world."""
+    trainings: list[Training | None] = [None] * len(replicas)
+    worlds: dict[int, list[int]] = {}
+    for place, (replica, ask) in enumerate(zip(replicas, asks, strict=True)):
+        if isinstance(ask, Ask):
+            worlds.setdefault(id(replica.scenario), []).append(place)
+    for places in worlds.values():
+        jobs = [_job(replicas[place], asks[place], seed) for place in places]
+        for place, training in zip(places, train(replicas[places[0]].scenario, jobs), strict=True):
+            trainings[place] = training
+    return trainings
+
+
+def _job(replica: Replica, ask: Ask | NoElection, seed: int) -> Job:
+    assert isinstance(ask, Ask)
+    return Job(cohort=ask.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=ask.slot)
+
+
+def _digested(replica: Replica, framework: FrameworkName, opinions: Floats) -> tuple[Feedback, Exchange | None]:
+    if framework == "fa":
+        return federated(opinions), None
+    if isinstance(replica.selector, ElectedByPeers):
+        return Feedback(opinions=opinions), None  # its peers settle the beliefs when they are told
+    digest = democratized(replica.scenario, opinions)
+    return digest.feedback, Exchange(
+        rounds=digest.exchange.rounds,
+        residual=digest.exchange.residual,
+        outcome=str(digest.exchange.outcome),
+        messages=2 * len(replica.scenario.edges) * digest.exchange.rounds,
+    )
+
+
+def _told(replica: Replica, ask: Ask, feedback: Feedback) -> str | None:
+    """Tell the selector; if nothing can be learnt, abandon the slot and return why."""
+    try:
+        replica.selector.tell(ask, feedback)
+    except MissingSignalError as reason:
+        replica.selector.abandon(ask)
+        return str(reason)
+    return None
+
+
+def _record(
+    replica: Replica, ask: Ask, training: Training, feedback: Feedback, exchange: Exchange | None, note: str | None
+) -> SlotRecord:
+    beliefs = feedback.beliefs
+    if isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
+        beliefs, exchange = replica.selector.settled
+    assert feedback.opinions is not None  # a survey was held
+    return SlotRecord(
+        selector=replica.label,
+        trial=replica.trial,
+        slot=ask.slot,
+        status="done" if note is None else "abandoned",
+        cohort=ask.cohort,
+        arrivals=tuple(np.sum(training.arrivals, axis=0).tolist()),
+        rounds=len(training.arrivals),
+        empty_rounds=int(np.count_nonzero(~training.arrivals.any(axis=1))),
+        indices=ask.indices,
+        opinions=from_array(feedback.opinions),
+        beliefs=None if beliefs is None else from_array(beliefs),
+        reward=feedback.reward,
+        exchange=exchange,
+        note=note,
+    )
+
+
+def _skipped(replica: Replica, slot: int, reason: NoElection) -> SlotRecord:
+    return SlotRecord(
+        selector=replica.label,
+        trial=replica.trial,
+        slot=slot,
+        status="skipped",
+        cohort=(),
+        arrivals=(),
+        rounds=0,
+        empty_rounds=0,
+        note=str(reason),
+    )

@@ -1,0 +1,249 @@
+"""The scenario as it is written down: strict, frozen values with the paper's numbers as defaults.
+
+Each key carries its meaning and its allowed values beside its type; the TOML writer prints them as comments and
+the error messages quote them. Types, ranges and the rules that tie keys together are checked whenever a
+`ScenarioConfig` is made, from TOML or in code. Nothing here draws, reads a file or builds an array.
+"""
+
+import difflib
+import re
+import sys
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fedelect.errors import BudgetError, ConfigurationError
+
+_LARGEST = sys.float_info.max  # a bound that keeps nan and infinity out
+
+
+def _key(meaning: str, allowed: str, **bounds: Any) -> Meta:
+    return Meta(description=meaning, extra={"allowed": allowed}, **bounds)
+
+
+_Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
+_Count = Annotated[int, Meta(ge=1)]
+_DECIBELS = "a number from -300 to 300"
+_PROBABILITIES = "a number in [0, 1], or a list of one for each client"
+
+
+class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """[data]: which data set, and how it is dealt to the clients."""
+
+    source: Annotated[str, _key("data set", '"mnist", "digits" or the path of an .npz file', min_length=1)] = "mnist"
+    iid_clients: Annotated[
+        int, _key("clients 0 .. this - 1 hold i.i.d. data", "a whole number from 0 to `clients`", ge=0)
+    ] = 5
+    skew: Annotated[
+        Literal["labels", "dirichlet", "iid"], _key("what the other clients hold", '"labels", "dirichlet" or "iid"')
+    ] = "labels"
+    classes_per_client: Annotated[
+        int, _key('classes in each client\'s hands under skew = "labels"', "a whole number >= 1", ge=1)
+    ] = 2
+    alpha: Annotated[float, _key('concentration under skew = "dirichlet"', "a number > 0", gt=0.0, le=_LARGEST)] = 0.5
+    samples: Annotated[
+        tuple[_Count, _Count],
+        _key("smallest and largest training size of a client", "two whole numbers >= 1, the smaller one first"),
+    ] = (200, 900)
+    test_share: Annotated[
+        Literal["global", "own"],
+        _key("distribution of a client's test share: everybody's, or its own training labels'", '"global" or "own"'),
+    ] = "global"
+
+
+class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """[model]: what is trained, and how a client trains it."""
+
+    kind: Annotated[Literal["svm", "softmax"], _key("linear model", '"svm" or "softmax"')] = "svm"
+    step: Annotated[float, _key("step size of SGD", "a number > 0", gt=0.0, le=_LARGEST)] = 1e-7
+    epochs: Annotated[int, _key("local epochs in each round (E)", "a whole number >= 1", ge=1)] = 10
+    batch: Annotated[int, _key("minibatch size (B)", "a whole number >= 1", ge=1)] = 100
+    precision: Annotated[Literal["float32", "float64"], _key("floats of model and data", '"float32" or "float64"')] = (
+        "float32"
+    )
+
+
+class ChannelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """[channel]: how likely an upload is to arrive (theta). The last five keys serve "derived" only."""
+
+    upload_probability: Annotated[
+        _Probability | Literal["derived"] | tuple[_Probability, ...],
+        _key("theta", 'a number in [0, 1], a list of one for each client, or "derived"'),
+    ] = 1.0
+    threshold_db: Annotated[float, _key("SNR an upload needs, dB", _DECIBELS, ge=-300.0, le=300.0)] = 0.0
+    mean_snr_db: Annotated[float, _key("mean received SNR over the clients, dB", _DECIBELS, ge=-300.0, le=300.0)] = 20.0
+    transmit_power_dbm: Annotated[float, _key("transmit power, dBm", _DECIBELS, ge=-300.0, le=300.0)] = 20.0
+    finish_probability: Annotated[
+        _Probability | tuple[_Probability, ...], _key("local training ends within the round", _PROBABILITIES)
+    ] = 1.0
+    dropout_probability: Annotated[
+        _Probability | tuple[_Probability, ...], _key("the client drops out of the round", _PROBABILITIES)
+    ] = 0.0
+
+
+class TopologyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """[topology]: where the clients are and who is linked to whom."""
+
+    side_km: Annotated[float, _key("side of the square, km", "a number > 0", gt=0.0, le=_LARGEST)] = 1.0
+    link: Annotated[
+        Literal["nearest", "radius", "edges"], _key("which clients are linked", '"nearest", "radius" or "edges"')
+    ] = "nearest"
+    neighbours: Annotated[
+        int, _key('links of each client to its nearest under "nearest"', "a whole number >= 1", ge=1)
+    ] = 4
+    radius_km: Annotated[float, _key('reach of a link under "radius", km', "a number > 0", gt=0.0, le=_LARGEST)] = 0.35
+    edges: Annotated[
+        tuple[tuple[int, int], ...],
+        _key('the links under "edges"', 'a list of [client, client] pairs; empty unless link = "edges"'),
+    ] = ()
+    positions_km: Annotated[
+        tuple[tuple[float, float], ...],
+        _key("where the clients are, km; empty: drawn", "a list of one [x, y] inside the square for each client"),
+    ] = ()
+
+
+class BeliefsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """[beliefs]: how the clients settle beliefs under democratized analytics."""
+
+    reading: Annotated[
+        Literal["ising", "evidence"], _key("which reading of the paper's equations", '"ising" or "evidence"')
+    ] = "ising"
+    coupling_scale: Annotated[
+        float, _key("C of the coupling -C d^beta, d in km", "a finite number", ge=-_LARGEST, le=_LARGEST)
+    ] = 1e-3
+    coupling_exponent: Annotated[float, _key("beta of the coupling", "a number >= 0", ge=0.0, le=_LARGEST)] = 3.7
+    rounds: Annotated[int, _key("parallel message rounds", "a whole number >= 1", ge=1)] = 10
+    damping: Annotated[
+        float, _key("share of the old message that is kept", "a number >= 0 and < 1", ge=0.0, lt=1.0)
+    ] = 0.0
+
+
+class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that defines a scenario; the defaults are the paper's (Sec. VI).
+
+    Raises:
+        ConfigurationError: A value of the wrong type or out of range, or two that contradict each other. The
+            message names the dotted key, what was got and what is allowed.
+    """
+
+    name: Annotated[str, _key("what the scenario is called", "text that is not empty", min_length=1)] = "paper"
+    seed: Annotated[
+        int, _key("seed of data, topology and runs", "a whole number from 0 to 2^63 - 1", ge=0, le=2**63 - 1)
+    ] = 1
+    clients: Annotated[int, _key("number of clients (N)", "a whole number >= 1", ge=1)] = 20
+    budget: Annotated[int, _key("clients elected for each slot (K)", "a whole number from 1 to `clients`", ge=1)] = 5
+    slots: Annotated[int, _key("turns of the loop (T)", "a whole number >= 1", ge=1)] = 200
+    rounds_per_slot: Annotated[int, _key("rounds of FedAvg in a slot (L)", "a whole number >= 1", ge=1)] = 15
+    start: Annotated[
+        Literal["cold", "warm"],
+        _key("a slot starts from the initial model, or from the last slot's", '"cold" or "warm"'),
+    ] = "cold"
+    opinion: Annotated[
+        str,
+        _key("how a client scores a model", '"accuracy" or "module:function"', pattern=r"^accuracy$|^[\w.]+:\w+$"),
+    ] = "accuracy"
+    redraw_every: Annotated[
+        int, _key("redraw data and topology every so many trials; 0: never", "a whole number >= 0", ge=0)
+    ] = 0
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    channel: ChannelConfig = ChannelConfig()
+    topology: TopologyConfig = TopologyConfig()
+    beliefs: BeliefsConfig = BeliefsConfig()
+
+    def __post_init__(self) -> None:
+        for field in msgspec.structs.fields(self):
+            value = getattr(self, field.name)
+            try:
+                plain = msgspec.to_builtins(value)
+                msgspec.convert(plain, field.type)
+            except msgspec.ValidationError as error:
+                raise refusal(error, {field.name: plain}, prefix=field.name) from error
+            except TypeError as error:
+                raise ConfigurationError(f"{field.name}: got {value!r}, which is not a plain value") from error
+        _check_sizes(self)
+        _check_topology(self)
+
+
+def _check_sizes(config: ScenarioConfig) -> None:
+    if config.budget > config.clients:
+        raise BudgetError(f"budget: got {config.budget}; allowed: {allowed('budget')}, which is {config.clients}")
+    data, channel = config.data, config.channel
+    if data.iid_clients > config.clients:
+        raise _wrong("data.iid_clients", data.iid_clients, f"; clients = {config.clients}")
+    if data.samples[0] > data.samples[1]:
+        raise _wrong("data.samples", list(data.samples))
+    for name in ("upload_probability", "finish_probability", "dropout_probability"):
+        value = getattr(channel, name)
+        if isinstance(value, tuple) and len(value) != config.clients:
+            raise _wrong(f"channel.{name}", f"{len(value)} values", f"; clients = {config.clients}")
+
+
+def _check_topology(config: ScenarioConfig) -> None:
+    topology, clients = config.topology, config.clients
+    if topology.link != "edges" and topology.edges:
+        raise _wrong("topology.edges", f'{len(topology.edges)} pairs with link = "{topology.link}"')
+    for index, (one, other) in enumerate(topology.edges):
+        if one == other or not (0 <= one < clients and 0 <= other < clients):
+            raise ConfigurationError(
+                f"topology.edges[{index}]: got [{one}, {other}]; allowed: two different clients of 0..{clients - 1}"
+            )
+    if topology.link == "edges" and not topology.edges and clients > 1:
+        raise ConfigurationError('topology.edges: got none with link = "edges"; allowed: at least one pair')
+    if topology.positions_km and len(topology.positions_km) != clients:
+        raise _wrong("topology.positions_km", f"{len(topology.positions_km)} positions", f"; clients = {clients}")
+    for index, place in enumerate(topology.positions_km):
+        if not all(0.0 <= coordinate <= topology.side_km for coordinate in place):
+            raise ConfigurationError(
+                f"topology.positions_km[{index}]: got {list(place)}; allowed: [x, y] with both from 0 to "
+                f"topology.side_km = {topology.side_km}"
+            )
+
+
+def _wrong(key: str, got: object, also: str = "") -> ConfigurationError:
+    return ConfigurationError(f"{key}: got {got}; allowed: {allowed(key)}{also}")
+
+
+def field_meta(owner: type, name: str) -> Meta | None:
+    """Meaning (`description`) and allowed values (`extra["allowed"]`) of a key; None for a table."""
+    hint = get_type_hints(owner, include_extras=True)[name]
+    notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((note for note in notes if isinstance(note, Meta)), None)
+
+
+def allowed(key: str) -> str:
+    """What may stand at a dotted key of the scenario, in words, such as "a whole number >= 1"."""
+    owner: type = ScenarioConfig
+    meta: Meta | None = None
+    for part in re.sub(r"\[[^]]*\]", "", key).split("."):
+        meta = field_meta(owner, part)
+        owner = get_type_hints(owner)[part]
+    if meta is None or meta.extra is None:
+        return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
+    return str(meta.extra["allowed"])
+
+
+def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:
+    """Msgspec's complaint about `given` in our words: dotted key, what was got, what is allowed."""
+    if isinstance(error.__cause__, ConfigurationError):
+        return error.__cause__
+    text, _, path = str(error).partition(" - at `$")
+    key = (prefix + path.rstrip("`")).lstrip(".")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)
+    if unknown:
+        owner: type = get_type_hints(ScenarioConfig)[key] if key else ScenarioConfig
+        names = [field.name for field in msgspec.structs.fields(owner)]
+        close = difflib.get_close_matches(unknown[1], names, n=1)
+        hint = f' (did you mean "{close[0]}"?)' if close else ""
+        place = f"{key}.{unknown[1]}" if key else unknown[1]
+        return ConfigurationError(f"{place}: got an unknown key{hint}; allowed: {', '.join(names)}")
+    got: Any = given
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", key):
+        got = got[name] if name else got[int(index)]
+    return ConfigurationError(f"{key}: got {_shown(got)}; allowed: {allowed(key)}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,191 @@
+"""Which samples each client holds.
+
+A client gets a size, a wish for so many samples of each class, and then samples. Each class is a shuffled pile
+from which clients are dealt in order, so no two clients share a training sample as long as the pile lasts. When a class
+runs out, all its samples are shuffled and dealt again: then clients may share samples, but no client ever holds one
+twice. A client that wants more of a class than there is gets the rest from the other classes it may hold; only when
+those together are too few is that an error.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedelect.errors import DataError
+from fedelect.scenario.config import DataConfig
+from fedelect.scenario.dataset import Dataset
+from fedelect.seeds import stream
+from fedelect.vocabulary import Floats, Ints
+
+
+class Partition(NamedTuple):
+    """Sorted sample numbers of each client, in the training set and in the test set."""
+
+    train: tuple[Ints, ...]
+    test: tuple[Ints, ...]
+
+
+def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: int, draw: int = 0) -> Partition:
+    """Deal the data set to the clients.
+
+    Training data: the first `iid_clients` clients (all under skew "iid") hold a random sample of the whole;
+    under "labels" each other client holds `classes_per_client` classes in even parts, dealt so that about as many
+    clients hold each class; under "dirichlet" its class shares are Dirichlet(alpha). Sizes are uniform in `samples`.
+
+    Test shares: under "global" the test set is shuffled and cut evenly; under "own" each client gets a share of
+    test size / clients (at least 1) whose classes are drawn like its own training labels.
+
+    Args:
+        config: The [data] table.
+        dataset: The data.
+        clients: N.
+        seed: The scenario's seed; all streams are named ("data", draw, ...).
+        draw: Which redraw of the world this is.
+
+    Raises:
+        DataError: The data cannot supply what is asked.
+    """
+    supply = np.bincount(dataset.labels, minlength=dataset.classes)
+    low, high = config.samples
+    sizes = stream(seed, "data", draw, "sizes").integers(low, high, size=clients, endpoint=True)
+    if sizes.max() > supply.sum():
+        raise DataError(
+            f"data.samples: client {sizes.argmax()} is to hold {sizes.max()} samples, but {dataset.name} "
+            f"has {supply.sum()}; lower `samples`"
+        )
+    wishes = _train_wishes(config, sizes, supply, dataset.name, seed=seed, draw=draw)
+    train = _deal(dataset.labels, wishes, seed=seed, name=("data", draw, "train"))
+    if config.test_share == "own":
+        test = _own_test_shares(dataset, wishes, seed=seed, draw=draw)
+    else:
+        test = _even_test_shares(dataset, clients, seed=seed, draw=draw)
+    return Partition(train, test)
+
+
+def _train_wishes(config: DataConfig, sizes: Ints, supply: Ints, data_name: str, *, seed: int, draw: int) -> Ints:
+    """(N, C) samples of each class for each client."""
+    clients, classes = sizes.size, supply.size
+    iid = clients if config.skew == "iid" else config.iid_clients
+    if config.skew == "labels" and iid < clients and config.classes_per_client > classes:
+        raise DataError(
+            f"data.classes_per_client: got {config.classes_per_client}, but {data_name} has {classes} classes"
+        )
+    hands = _class_hands(
+        clients - iid, min(config.classes_per_client, classes), classes, stream(seed, "data", draw, "hands")
+    )
+    wishes = np.zeros((clients, classes), dtype=np.int64)
+    for client in range(clients):
+        rng = stream(seed, "data", draw, "classes", client)
+        size = int(sizes[client])
+        if client < iid:
+            wishes[client] = rng.multivariate_hypergeometric(supply, size)
+            continue
+        if config.skew == "labels":
+            share = np.zeros(classes)
+            share[hands[client - iid]] = 1.0
+            wish = _even_counts(size, hands[client - iid], classes)
+        else:
+            share = rng.dirichlet(np.full(classes, config.alpha))
+            wish = rng.multinomial(size, share)
+            share = np.ones(classes)
+        if size > supply[share > 0].sum():
+            raise DataError(
+                f"data.samples: client {client} is to hold {size} samples of classes "
+                f"{np.flatnonzero(share).tolist()}, but {data_name} has {supply[share > 0].sum()}; lower "
+                f"`samples` or raise `classes_per_client`"
+            )
+        wishes[client] = _within_supply(wish, supply, share, rng)
+    return wishes
+
+
+def _class_hands(hands: int, size: int, classes: int, rng: np.random.Generator) -> list[Ints]:
+    """`hands` sets of `size` different classes, dealt in turn from shuffled packs of all classes."""
+    dealt = []
+    pack: list[int] = []
+    for _ in range(hands):
+        hand: list[int] = []
+        passed: list[int] = []
+        while len(hand) < size:
+            if not pack:
+                pack = rng.permutation(classes).tolist()
+            card = pack.pop()
+            (passed if card in hand else hand).append(card)
+        # A card passed over because the hand held it already goes to the next hand.
+        pack += passed
+        dealt.append(np.array(sorted(hand), dtype=np.int64))
+    return dealt
+
+
+def _even_counts(size: int, held: Ints, classes: int) -> Ints:
+    wish = np.zeros(classes, dtype=np.int64)
+    wish[held] = size // held.size
+    wish[held[: size % held.size]] += 1
+    return wish
+
+
+def _within_supply(wish: Ints, supply: Ints, share: Floats, rng: np.random.Generator) -> Ints:
+    """`wish` with what exceeds the supply of a class moved at random to others with a share and some left."""
+    granted = np.minimum(wish, supply)
+    missing = int(wish.sum() - granted.sum())
+    if missing:
+        room = np.where(share > 0, supply - granted, 0)
+        granted = granted + rng.multivariate_hypergeometric(room, missing)
+    return granted
+
+
+def _deal(labels: Ints, wishes: Ints, *, seed: int, name: tuple[str | int, ...]) -> tuple[Ints, ...]:
+    piles = [_Pile(np.flatnonzero(labels == label), stream(seed, *name, label)) for label in range(wishes.shape[1])]
+    held = []
+    for wish in wishes:
+        wanted = np.flatnonzero(wish).tolist()
+        held.append(np.sort(np.concatenate([piles[label].take(int(wish[label])) for label in wanted])))
+    return tuple(held)
+
+
+class _Pile:
+    """The samples of one class in random order, dealt from the top; shuffled anew when it runs out."""
+
+    def __init__(self, samples: Ints, rng: np.random.Generator) -> None:
+        self._samples = samples
+        self._rng = rng
+        self._left = rng.permutation(samples)
+
+    def take(self, count: int) -> Ints:
+        taken, self._left = self._left[:count], self._left[count:]
+        if taken.size < count:
+            again = self._rng.permutation(self._samples)
+            repeated = np.isin(again, taken)
+            # What this client has just been dealt goes to the bottom, so that it gets nothing twice.
+            again = np.concatenate([again[~repeated], again[repeated]])
+            more = count - taken.size
+            taken, self._left = np.concatenate([taken, again[:more]]), again[more:]
+        return taken
+
+
+def _even_test_shares(dataset: Dataset, clients: int, *, seed: int, draw: int) -> tuple[Ints, ...]:
+    count = len(dataset.test_labels)
+    if count < clients:
+        raise DataError(
+            f"{dataset.name} has {count} test samples for {clients} clients; take fewer clients or "
+            f'set data.test_share = "own"'
+        )
+    order = stream(seed, "data", draw, "test").permutation(count)
+    return tuple(np.sort(share) for share in np.array_split(order, clients))
+
+
+def _own_test_shares(dataset: Dataset, wishes: Ints, *, seed: int, draw: int) -> tuple[Ints, ...]:
+    clients, classes = wishes.shape
+    supply = np.bincount(dataset.test_labels, minlength=classes)
+    size = max(1, len(dataset.test_labels) // clients)
+    test_wishes = np.zeros_like(wishes)
+    for client, held in enumerate(wishes):
+        rng = stream(seed, "data", draw, "own test", client)
+        available = int(supply[held > 0].sum())
+        if not available:
+            raise DataError(
+                f"{dataset.name} has no test sample of client {client}'s classes "
+                f'{np.flatnonzero(held).tolist()}; set data.test_share = "global"'
+            )
+        wish = rng.multinomial(min(size, available), held / held.sum())
+        test_wishes[client] = _within_supply(wish, supply, held.astype(np.float64), rng)
+    return _deal(dataset.test_labels, test_wishes, seed=seed, name=("data", draw, "own test"))

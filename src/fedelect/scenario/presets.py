@@ -1,0 +1,36 @@
+"""Scenarios by name."""
+
+from fedelect.errors import ConfigurationError
+from fedelect.scenario.config import DataConfig, ModelConfig, ScenarioConfig
+from fedelect.scenario.toml_text import scenario_toml
+
+PRESETS = ("digits", "paper")
+"""Names that `preset` knows: "digits" is small enough for a laptop and a demo, "paper" is the paper's main scenario."""
+
+
+def preset(name: str) -> ScenarioConfig:
+    """The scenario called `name`.
+
+    >>> preset("paper").rounds_per_slot
+    15
+
+    Raises:
+        ConfigurationError: There is no such preset.
+    """
+    if name == "paper":
+        return ScenarioConfig()
+    if name == "digits":
+        # Chosen so that a slot takes some hundredths of a second and cohorts differ clearly from a cold start.
+        return ScenarioConfig(
+            name="digits",
+            slots=40,
+            rounds_per_slot=5,
+            data=DataConfig(source="digits", samples=(20, 60)),
+            model=ModelConfig(step=5e-4, epochs=5, batch=10),
+        )
+    raise ConfigurationError(f"preset: got {name!r}; allowed: {', '.join(PRESETS)}")
+
+
+def preset_toml(name: str) -> str:
+    """The preset as commented TOML, to save, edit and parse."""
+    return scenario_toml(preset(name))

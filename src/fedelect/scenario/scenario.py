@@ -1,0 +1,133 @@
+"""The built world: every array a run needs, made once from a configuration and a data set, read only."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.scenario.channel import draw_uploads, upload_probabilities
+from fedelect.scenario.config import ScenarioConfig
+from fedelect.scenario.dataset import Dataset, Inputs
+from fedelect.scenario.partition import draw_partition
+from fedelect.scenario.proximity import distances_km
+from fedelect.scenario.topology import draw_topology
+from fedelect.vocabulary import Cohort, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scenario:
+    """Clients with their data, places, links and channels. Made by `build_scenario`; all arrays are read only.
+
+    Attributes:
+        config: What it was built from.
+        classes: C, classes in the data.
+        features: F, numbers in one input.
+        train_inputs: For each client (D_n, F) in the model's precision.
+        train_labels: For each client (D_n,).
+        test_inputs: For each client (its test share, F).
+        test_labels: For each client (its test share,).
+        sizes: (N,) training samples of each client, |D_n|.
+        positions_km: (N, 2).
+        server_km: (2,) the centre of the square.
+        edges: (M, 2) links i < j, sorted; the graph is connected.
+        edge_lengths_km: (M,).
+        upload_probability: (N,) theta.
+        groups: Clients by kind of data, "iid" and "skewed"; a kind nobody has is left out.
+    """
+
+    config: ScenarioConfig
+    classes: int
+    features: int
+    train_inputs: tuple[Inputs, ...]
+    train_labels: tuple[Ints, ...]
+    test_inputs: tuple[Inputs, ...]
+    test_labels: tuple[Ints, ...]
+    sizes: Ints
+    positions_km: Floats
+    server_km: Floats
+    edges: Ints
+    edge_lengths_km: Floats
+    upload_probability: Floats
+    groups: dict[str, tuple[int, ...]]
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return self.config.clients
+
+    @property
+    def budget(self) -> int:
+        """K."""
+        return self.config.budget
+
+
+def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -> Scenario:
+    """Build the world that `config` describes over `dataset`.
+
+    Everything is drawn from streams of the scenario's seed named ("data", draw, ...) and ("topology", draw).
+
+    Args:
+        config: The scenario.
+        dataset: The data; its `name` is not compared with `config.data.source`.
+        draw: 0 for the scenario as such; other numbers are independent redraws (`redraw_every`).
+
+    Raises:
+        DataError: The data cannot supply what the scenario asks.
+    """
+    clients = config.clients
+    topology = draw_topology(config.topology, clients, seed=config.seed, draw=draw)
+    partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw)
+    precision = np.dtype(config.model.precision)
+    theta = upload_probabilities(config.channel, distances_km(topology.positions_km, topology.server_km))
+    iid = clients if config.data.skew == "iid" else config.data.iid_clients
+    groups = {"iid": tuple(range(iid)), "skewed": tuple(range(iid, clients))}
+    scenario = Scenario(
+        config=config,
+        classes=dataset.classes,
+        features=dataset.features,
+        train_inputs=tuple(dataset.inputs[held].astype(precision) for held in partition.train),
+        train_labels=tuple(dataset.labels[held] for held in partition.train),
+        test_inputs=tuple(dataset.test_inputs[held].astype(precision) for held in partition.test),
+        test_labels=tuple(dataset.test_labels[held] for held in partition.test),
+        sizes=np.array([held.size for held in partition.train], dtype=np.int64),
+        positions_km=topology.positions_km,
+        server_km=topology.server_km,
+        edges=topology.edges,
+        edge_lengths_km=topology.edge_lengths_km,
+        upload_probability=theta,
+        groups={kind: members for kind, members in groups.items() if members},
+    )
+    _freeze(scenario)
+    return scenario
+
+
+def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
+    """Which of the cohort's uploads arrive in each round of a slot, X.
+
+    The outcome of (trial, slot, round, client) does not depend on who else is in the cohort.
+
+    Returns:
+        (L, K), columns in cohort order.
+    """
+    return draw_uploads(
+        scenario.upload_probability,
+        cohort,
+        rounds=scenario.config.rounds_per_slot,
+        seed=seed,
+        trial=trial,
+        slot=slot,
+    )
+
+
+def _freeze(scenario: Scenario) -> None:
+    per_client = (scenario.train_inputs, scenario.train_labels, scenario.test_inputs, scenario.test_labels)
+    single = (
+        scenario.sizes,
+        scenario.positions_km,
+        scenario.server_km,
+        scenario.edges,
+        scenario.edge_lengths_km,
+        scenario.upload_probability,
+    )
+    for array in [*single, *(array for arrays in per_client for array in arrays)]:
+        array.flags.writeable = False

@@ -1,0 +1,72 @@
+"""Scenario to TOML text and back.
+
+Reading is the standard library's parser and a strict conversion. Writing prints every key, each under a comment
+with its meaning and its allowed values, so that a written scenario explains itself; it parses back to an equal value.
+"""
+
+import json
+import tomllib
+
+import msgspec
+
+from fedelect.errors import ConfigurationError
+from fedelect.scenario.config import ScenarioConfig, field_meta, refusal
+
+_WIDTH = 100
+
+
+def parse_scenario(text: str) -> ScenarioConfig:
+    r"""The scenario that TOML `text` describes; keys left out take the paper's values.
+
+    >>> parse_scenario('clients = 8\nbudget = 2').budget
+    2
+
+    Raises:
+        ConfigurationError: The text is not TOML, or a key is unknown, of the wrong type or impossible; the
+            message names the dotted key, what was got and what is allowed.
+    """
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"the scenario is not valid TOML: {error}") from error
+    try:
+        return msgspec.convert(given, ScenarioConfig)
+    except msgspec.ValidationError as error:
+        raise refusal(error, given) from error
+
+
+def scenario_toml(config: ScenarioConfig) -> str:
+    """`config` as commented TOML that `parse_scenario` reads back to an equal value."""
+    tables = []
+    lines = []
+    for field in msgspec.structs.fields(config):
+        value = getattr(config, field.name)
+        if isinstance(value, msgspec.Struct):
+            tables.append((field.name, value))
+        else:
+            lines += _key_lines(ScenarioConfig, field.name, value)
+    for name, table in tables:
+        note = (type(table).__doc__ or "").partition(": ")[2]
+        lines += ["", f"# {note[:1].upper()}{note[1:]}", f"[{name}]"]
+        for field in msgspec.structs.fields(table):
+            lines += _key_lines(type(table), field.name, getattr(table, field.name))
+    return "\n".join(lines) + "\n"
+
+
+def _key_lines(owner: type, name: str, value: object) -> list[str]:
+    meta = field_meta(owner, name)
+    line = f"{name} = {_toml(value)}"
+    if meta is None or meta.extra is None:
+        return [line]
+    return [f"# {meta.description}: {meta.extra['allowed']}", line]
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, str):
+        # JSON's escapes are TOML's; TOML alone forbids a bare DEL.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, tuple):
+        parts = [_toml(part) for part in value]
+        flat = f"[{', '.join(parts)}]"
+        return flat if len(flat) <= _WIDTH else "[\n" + "".join(f"  {part},\n" for part in parts) + "]"
+    return repr(value)

@@ -1,0 +1,203 @@
+"""The command line, as a user meets it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedelect.cli import main
+from fedelect.datasets import load_dataset
+from fedelect.errors import RunError
+from fedelect.records import read_run, sorted_records
+
+Fedelect = Callable[..., tuple[int, str, str]]
+
+SCENARIO = """
+name = "mine"
+clients = 6
+budget = 2
+slots = 3
+rounds_per_slot = 1
+[data]
+source = "digits"
+iid_clients = 2
+samples = [10, 20]
+[model]
+step = 5e-4
+epochs = 1
+batch = 10
+"""
+
+
+@pytest.fixture
+def fedelect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedelect:
+    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedelect", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        shown = capsys.readouterr()
+        return int(end.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+def test_run_show_and_report_from_a_scenario_file(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    selectors = ("--selector", "bp-ucb:exploration=0.1", "--selector", "random")
+    code, out, _ = fedelect("run", "mine.toml", "--framework", "da", *selectors, "--trials", "2", "--out", "first")
+    assert code == 0 and "bp-ucb:exploration=0.1" in out and "fedelect report first" in out
+    code, out, _ = fedelect("show", "first", "--json")
+    figures = json.loads(out)
+    assert (
+        code == 0
+        and figures["complete"]
+        and [row["label"] for row in figures["selectors"]]
+        == [
+            "bp-ucb:exploration=0.1",
+            "random",
+        ]
+    )
+    code, out, _ = fedelect("report", "first")
+    assert code == 0 and "first/report.html" in out.replace(os.sep, "/")
+    assert "<html" in (tmp_path / "first" / "report.html").read_text()
+
+
+def test_a_run_can_be_repeated_by_the_command_in_its_records(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    fedelect("run", "mine.toml", "--seed", "7", "--out", "one")
+    command = read_run(tmp_path / "one").header.provenance.command
+    assert command == "fedelect run mine.toml --seed 7 --out one"
+    fedelect(*command.replace("one", "two").split()[1:])
+    assert sorted_records(read_run(tmp_path / "two")) == sorted_records(read_run(tmp_path / "one"))
+
+
+def test_ones_own_data_is_read_from_beside_the_scenario(fedelect: Fedelect, tmp_path: Path) -> None:
+    data = load_dataset("digits")
+    (tmp_path / "own").mkdir()
+    np.savez(
+        tmp_path / "own" / "mine.npz",
+        X=data.inputs,
+        y=data.labels,
+        X_test=data.test_inputs,
+        y_test=data.test_labels,
+    )
+    (tmp_path / "own" / "mine.toml").write_text(SCENARIO.replace('"digits"', '"mine.npz"'))
+    (tmp_path / "digits.toml").write_text(SCENARIO)
+    assert fedelect("run", "own/mine.toml", "--out", "a")[0] == 0
+    assert fedelect("run", "digits.toml", "--out", "b")[0] == 0
+    assert sorted_records(read_run(tmp_path / "a")) == sorted_records(read_run(tmp_path / "b"))
+
+
+def test_ones_own_selector_is_named_by_module(
+    fedelect: Fedelect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    (tmp_path / "my_cli_selector.py").write_text(
+        "from fedelect.selectors import AbstractSelector\n"
+        "class MyUcb(AbstractSelector):\n"
+        "    def __init__(self, *, clients, budget):\n"
+        "        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget))\n"
+        "    def _choose(self, slot, available):\n"
+        "        return tuple(range(self.budget)), ()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code, _, _ = fedelect("run", "mine.toml", "--selector", "my_cli_selector:MyUcb", "--out", "own")
+    assert code == 0 and {record.cohort for record in read_run(tmp_path / "own").records} == {(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("run nowhere.toml", "neither a preset (digits, paper) nor a file"),
+        ("run digits --framework xx", "unknown framework 'xx'; use fa or da"),
+        ("run digits --selector nobody", "unknown selector 'nobody'"),
+        ("run digits --selector bp-ucb --out x", "use --framework da"),
+        ("run digits --selector fixed --out x", "for example fixed:cohort=0,1,2"),
+        ("run digits --slots 0", "slots must be at least 1"),
+        ("show nowhere", "is no run folder"),
+        ("report nowhere", "is no run folder"),
+        ("data fetch imagenet", "unknown data set 'imagenet'"),
+        ("scenario show nothing", "neither a preset"),
+    ],
+)
+def test_an_error_is_one_line_that_says_what_to_do(fedelect: Fedelect, arguments: str, says: str) -> None:
+    code, _, err = fedelect(*arguments.split())
+    assert code == 1
+    assert err.startswith("error: ") and says in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("budgett = 3", "budgett"),
+        ('clients = "many"', "clients"),
+        ("budget = 9", "budget"),
+        ('start = "tepid"', "start"),
+        ("broken = = 1", "mine.toml"),
+    ],
+)
+def test_a_wrong_scenario_names_file_and_key(fedelect: Fedelect, tmp_path: Path, line: str, says: str) -> None:
+    key = line.split(" ")[0]
+    kept = "\n".join(row for row in SCENARIO.splitlines() if not row.startswith(f"{key} "))
+    (tmp_path / "mine.toml").write_text(f"{line}\n{kept}")
+    code, _, err = fedelect("run", "mine.toml")
+    assert code == 1 and "mine.toml" in err and says in err and err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["fedelect", "--debug", "show", "nowhere"])
+    with pytest.raises(RunError):
+        main()
+
+
+def test_a_preset_is_printed_as_a_scenario_that_runs(fedelect: Fedelect, tmp_path: Path) -> None:
+    code, out, _ = fedelect("scenario", "show", "digits")
+    assert code == 0
+    (tmp_path / "copy.toml").write_text(out)
+    code, again, _ = fedelect("scenario", "show", "copy.toml")
+    assert again == out
+    assert "digits: 20 clients" in fedelect("scenario", "list")[1]
+
+
+def test_help_version_and_selectors(fedelect: Fedelect) -> None:
+    assert "demo" in fedelect("--help")[1]
+    assert "--selector" in fedelect("run", "--help")[1]
+    assert fedelect("--version")[1].startswith("fedelect 0.")
+    out = fedelect("selectors")[1]
+    assert all(name in out for name in ("fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"))
+
+
+def test_the_demo_runs_both_loops_and_names_its_reports(fedelect: Fedelect, tmp_path: Path) -> None:
+    code, out, _ = fedelect("demo", "--slots", "5", "--trials", "1", "--out", "d")
+    assert code == 0
+    assert "FL&FA" in out and "FL&DA" in out and "iid" in out
+    for framework in ("fa", "da"):
+        assert (tmp_path / "d" / framework / "report.html").exists()
+    assert "report.html" in out.splitlines()[-1]
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fedelect", "run", "digits", "--slots", "40", "--out", "run"]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    slots = tmp_path / "run" / "slots.jsonl"
+    while not (slots.exists() and slots.stat().st_size):
+        assert time.monotonic() < deadline and child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 130 and "give the same command again" in out
+    assert not read_run(tmp_path / "run").complete
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    assert read_run(tmp_path / "run").complete

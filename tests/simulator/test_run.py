@@ -1,0 +1,182 @@
+"""A simulated run cannot be lost, and does not depend on how often it was interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.worlds import digits, plan, tiny
+
+from fedelect.errors import ConfigurationError, RunMismatchError
+from fedelect.records import Run, read_run, sorted_records
+from fedelect.scenario import Dataset
+from fedelect.simulator import Plan
+from fedelect.simulator import simulate as simulate_into
+
+ROOT = Path(__file__).parents[2]
+
+
+def simulate(work: Plan, dataset: Dataset, folder: Path, **options: Any) -> Run:
+    simulate_into(work, dataset, folder, **options)
+    return read_run(folder)
+
+
+def test_every_slot_of_every_trial_of_every_selector_is_recorded(tmp_path: Path) -> None:
+    run = simulate(plan("quick-init-ucb", "subset-ucb", "random"), digits(), tmp_path / "run", command="fedelect ...")
+    assert run.complete and len(run.records) == 3 * 2 * 8
+    assert run.header.groups == {"iid": (0, 1), "skewed": (2, 3, 4, 5)}
+    assert run.header.untrained is not None and len(run.header.untrained) == 2
+    assert run.header.provenance.command == "fedelect ..."
+    assert read_run(tmp_path / "run") == run
+
+
+def test_one_seed_fixes_everything_and_another_changes_it(tmp_path: Path) -> None:
+    one, two, other = (
+        simulate(plan(seed=seed), digits(), tmp_path / name) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert sorted_records(one) == sorted_records(two)
+    assert sorted_records(one) != sorted_records(other)
+
+
+def test_a_trial_is_the_same_whatever_else_is_simulated(tmp_path: Path) -> None:
+    many = simulate(plan("quick-init-ucb", "random", trials=3), digits(), tmp_path / "many")
+    few = simulate(plan("quick-init-ucb", trials=1), digits(), tmp_path / "few")
+    kept = [r for r in sorted_records(many) if r.selector == "quick-init-ucb" and r.trial == 0]
+    assert kept == sorted_records(few)
+
+
+def test_data_is_redrawn_every_so_many_trials(tmp_path: Path) -> None:
+    run = simulate(plan("fixed:cohort=0,1", trials=4, slots=1, config=tiny(redraw_every=2)), digits(), tmp_path / "run")
+    untrained = run.header.untrained
+    assert untrained is not None
+    assert untrained[0] == untrained[1] and untrained[2] == untrained[3] and untrained[0] != untrained[2]
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("start", ["cold", "warm"])
+@pytest.mark.parametrize("checkpoint_every_s", [0.0, 1e9])
+def test_an_interrupted_run_ends_with_the_same_records(tmp_path: Path, start: str, checkpoint_every_s: float) -> None:
+    work = plan("quick-init-ucb", "random", config=tiny(start=start))
+    undisturbed = simulate(work, digits(), tmp_path / "undisturbed")
+
+    def stop_after(slots: int) -> None:
+        def progress(finished: int, total: int) -> None:
+            if finished >= slots * 4:
+                raise Stop
+
+        with pytest.raises(Stop):
+            simulate(work, digits(), tmp_path / "run", progress=progress, checkpoint_every_s=checkpoint_every_s)
+
+    stop_after(3)
+    stop_after(5)
+    resumed = simulate(work, digits(), tmp_path / "run", checkpoint_every_s=checkpoint_every_s)
+    assert sorted_records(resumed) == sorted_records(undisturbed)
+
+
+def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
+    simulate(plan(), digits(), tmp_path / "run")
+    before = (tmp_path / "run" / "slots.jsonl").read_bytes()
+    told: list[tuple[int, int]] = []
+    simulate(plan(), digits(), tmp_path / "run", progress=lambda finished, total: told.append((finished, total)))
+    assert told == [(32, 32)]
+    assert (tmp_path / "run" / "slots.jsonl").read_bytes() == before
+
+
+def test_another_configuration_in_the_same_folder_is_refused(tmp_path: Path) -> None:
+    simulate(plan(), digits(), tmp_path / "run")
+    with pytest.raises(RunMismatchError, match="seed"):
+        simulate(plan(seed=2), digits(), tmp_path / "run")
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from fedelect.simulator import simulate
+from tests.worlds import digits, plan, tiny
+folder, framework = sys.argv[1:]
+names = {"fa": ("quick-init-ucb", "subset-ucb", "random"), "da": ("bp-ucb", "peers:loss=0.1", "random")}[framework]
+slots = {"fa": 30, "da": 12}[framework]
+work = plan(*names, framework=framework, slots=slots, config=tiny(start="warm"))
+simulate(work, digits(), Path(folder), checkpoint_every_s=0.02)
+"""
+
+
+def in_another_process(folder: Path, framework: str) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), framework], env=environment, cwd=ROOT)
+
+
+def recorded_bytes(folder: Path) -> int:
+    file = folder / "slots.jsonl"
+    return file.stat().st_size if file.exists() else 0
+
+
+@pytest.mark.parametrize("framework", ["fa", "da"])
+def test_a_run_killed_again_and_again_ends_with_the_records_of_an_undisturbed_one(
+    tmp_path: Path, framework: str
+) -> None:
+    assert in_another_process(tmp_path / "undisturbed", framework).wait(timeout=120) == 0
+    size = recorded_bytes(tmp_path / "undisturbed")
+    kills = 0
+    for share in (0.1, 0.35, 0.7, 0.9):
+        child = in_another_process(tmp_path / "killed", framework)
+        deadline = time.monotonic() + 120
+        while recorded_bytes(tmp_path / "killed") < share * size and child.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        if child.poll() is None:
+            child.send_signal(signal.SIGKILL)
+            kills += 1
+        child.wait(timeout=60)
+    assert kills >= 2
+    assert in_another_process(tmp_path / "killed", framework).wait(timeout=120) == 0
+    assert records(tmp_path / "killed") == records(tmp_path / "undisturbed")
+
+
+def records(folder: Path) -> list[object]:
+    run: Run = read_run(folder)
+    assert run.complete
+    return list(sorted_records(run))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"slots": 0}, "slots must be at least 1"),
+        ({"trials": 0}, "trials must be at least 1"),
+    ],
+)
+def test_an_impossible_plan_is_refused(change: dict[str, int], says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        plan(**change)  # type: ignore[arg-type]
+
+
+def test_a_selector_named_twice_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'random' is named twice"):
+        plan("random", "random")
+
+
+def test_a_plan_without_selectors_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="no selector"):
+        Plan(config=tiny(), framework="fa", selectors=(), slots=1, trials=1, seed=1)
+
+
+@pytest.mark.parametrize("name", ["no_such_module:f", "tests.worlds:nothing", "tests.worlds:not_a_function"])
+def test_an_opinion_that_cannot_be_had_is_named(tmp_path: Path, name: str) -> None:
+    config = msgspec.structs.replace(tiny(), opinion=name)
+    with pytest.raises(ConfigurationError, match="opinion"):
+        simulate(plan(config=config), digits(), tmp_path / "run")
+
+
+def test_ones_own_opinion_function_is_used(tmp_path: Path) -> None:
+    config = msgspec.structs.replace(tiny(), opinion="tests.worlds:half")
+    run = simulate(plan(config=config, slots=2), digits(), tmp_path / "run")
+    assert {record.reward for record in run.records} == {0.5}

@@ -1,0 +1,143 @@
+"""One turn of the closed loop."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tests.worlds import digits, half, silent, tiny
+
+from fedelect.analytics import accuracy, survey
+from fedelect.errors import ConfigurationError, NoElection
+from fedelect.federation import Job, Training, initial_model, train
+from fedelect.loop import Replica, check_fits, play_slot
+from fedelect.scenario import Scenario, build_scenario
+from fedelect.selectors import AbstractSelector, BpUcb, FixedCohort, QuickInitUcb, RandomCohort
+from fedelect.selectors.base import Available, Choice
+from fedelect.simulator import PeerElection
+
+
+@pytest.fixture(scope="module")
+def world() -> Scenario:
+    return build_scenario(tiny(), digits())
+
+
+def quick(world: Scenario, trial: int = 0) -> Replica:
+    return Replica("q", trial, world, QuickInitUcb(clients=6, budget=2, exploration=1.0, seed=trial))
+
+
+def test_a_slot_trains_the_cohort_and_tells_the_average_of_what_all_clients_think(world: Scenario) -> None:
+    replica = quick(world)
+    expected_ask = replica.selector.ask()
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5)
+    job = Job(cohort=expected_ask.cohort, seed=5, trial=0, slot=1)
+    (training,) = train(world, [job])
+    opinions = survey(world, training.model, accuracy)
+    assert record.status == "done" and record.cohort == expected_ask.cohort
+    assert record.opinions == tuple(opinions.tolist())
+    assert record.reward == pytest.approx(opinions.mean(), abs=1e-15)
+    assert record.arrivals == tuple(training.arrivals.sum(axis=0).tolist())
+    assert record.rounds == 2 and record.beliefs is None and record.exchange is None
+
+
+def test_a_replica_does_not_depend_on_which_others_play(world: Scenario) -> None:
+    alone = [play_slot([quick(world, trial)], slot=1, framework="fa", seed=5)[0] for trial in range(3)]
+    together = play_slot([quick(world, trial) for trial in range(3)], slot=1, framework="fa", seed=5)
+    assert together == alone
+
+
+def test_within_a_trial_selectors_share_batch_orders_and_upload_luck(world: Scenario) -> None:
+    fixed = [FixedCohort(clients=6, cohort=[1, 4]) for _ in range(3)]
+    replicas = [Replica("a", 0, world, fixed[0]), Replica("b", 0, world, fixed[1]), Replica("c", 1, world, fixed[2])]
+    first, second, other_trial = play_slot(replicas, slot=1, framework="fa", seed=5)
+    assert first.opinions == second.opinions and first.arrivals == second.arrivals
+    assert first.opinions != other_trial.opinions
+
+
+def test_a_cold_start_begins_anew_and_a_warm_start_goes_on() -> None:
+    for start in ("cold", "warm"):
+        world = build_scenario(tiny(start=start, upload_probability=1.0), digits())
+        begun: list[object] = []
+
+        def spying(scenario: Scenario, jobs: Sequence[Job], begun: list[object] = begun) -> list[Training]:
+            begun.extend(job.start for job in jobs)
+            return train(scenario, jobs)
+
+        replica = Replica("f", 0, world, FixedCohort(clients=6, cohort=[0, 1]))
+        for slot in (1, 2):
+            play_slot([replica], slot=slot, framework="fa", seed=5, train=spying)
+        assert begun[0] is None
+        assert (begun[1] is None) == (start == "cold")
+        if start == "warm":
+            trained = train(world, [Job(cohort=(0, 1), seed=5, trial=0, slot=1)])[0].model
+            assert np.array_equal(np.asarray(begun[1]), trained)
+            assert not np.array_equal(np.asarray(begun[1]), initial_model(world))
+
+
+def test_the_democratized_loop_records_beliefs_and_how_they_were_settled(world: Scenario) -> None:
+    replica = Replica("b", 0, world, BpUcb(clients=6, budget=2, exploration=0.01, seed=1))
+    (record,) = play_slot([replica], slot=1, framework="da", seed=5)
+    assert record.beliefs is not None and len(record.beliefs) == 6
+    assert record.exchange is not None and record.exchange.rounds == world.config.beliefs.rounds
+    assert record.exchange.outcome == "settled"
+
+
+def test_peers_elect_what_bp_ucb_elects_slot_by_slot(world: Scenario) -> None:
+    dense = Replica("same", 0, world, BpUcb(clients=6, budget=2, exploration=0.3, seed=1))
+    peers = Replica("same", 0, world, PeerElection.from_scenario(world, exploration=0.3, seed=1))
+    for slot in range(1, 11):
+        one, two = play_slot([dense, peers], slot=slot, framework="da", seed=5)
+        assert (one.cohort, one.indices, one.opinions, one.beliefs) == (
+            two.cohort,
+            two.indices,
+            two.opinions,
+            two.beliefs,
+        )
+        assert two.exchange is not None and two.exchange.virtual_seconds
+
+
+def test_ones_own_opinion_function_is_asked(world: Scenario) -> None:
+    (record,) = play_slot([quick(world)], slot=1, framework="fa", seed=5, opinion=half)
+    assert record.opinions == (0.5,) * 6 and record.reward == 0.5
+
+
+def test_a_slot_in_which_nobody_has_an_opinion_is_abandoned(world: Scenario) -> None:
+    replica = quick(world)
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, opinion=silent)
+    assert record.status == "abandoned" and record.reward is None
+    assert record.note is not None and "'reward'" in record.note
+    (record,) = play_slot([replica], slot=2, framework="fa", seed=5)
+    assert record.status == "done" and record.slot == 2
+
+
+class NobodyInSlotTwo(AbstractSelector):
+    def __init__(self) -> None:
+        super().__init__(clients=6, budget=2, parameters={})
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        if slot == 2:
+            raise NoElection("the clients did not agree")
+        return (0, 1), ()
+
+
+def test_a_slot_without_an_election_is_skipped_and_trains_nobody(world: Scenario) -> None:
+    replicas = [Replica("n", 0, world, NobodyInSlotTwo()), quick(world)]
+    statuses = [[r.status for r in play_slot(replicas, slot=s, framework="fa", seed=5)] for s in (1, 2, 3)]
+    assert statuses == [["done", "done"], ["skipped", "done"], ["done", "done"]]
+
+
+def test_a_selector_that_needs_the_server_is_refused_by_the_democratized_loop() -> None:
+    with pytest.raises(ConfigurationError, match="needs 'reward', which FL&DA does not supply; use --framework fa"):
+        check_fits(QuickInitUcb(clients=6, budget=2, seed=0), "da", "quick-init-ucb")
+    with pytest.raises(ConfigurationError, match="needs 'beliefs', which FL&FA does not supply; use --framework da"):
+        check_fits(BpUcb(clients=6, budget=2, seed=0), "fa", "bp-ucb")
+    for framework in ("fa", "da"):
+        check_fits(RandomCohort(clients=6, budget=2, seed=0), framework, "random")
+
+
+class Impossible(NobodyInSlotTwo):
+    needs = frozenset({"reward", "beliefs"})
+
+
+def test_a_selector_that_fits_no_framework_is_told_so() -> None:
+    with pytest.raises(ConfigurationError, match="no framework supplies it"):
+        check_fits(Impossible(), "fa", "impossible")

@@ -1,0 +1,64 @@
+"""The wheel builds, installs into an empty environment, and says which extra is missing."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=400
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scripts folder of a fresh environment that holds the wheel and its core dependencies only."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT, cwd=folder)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("fedelect-*.whl")
+    venv.create(folder / "empty", with_pip=True)
+    scripts = folder / "empty" / ("Scripts" if os.name == "nt" else "bin")
+    pip = (scripts / "python", "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt")
+    done = run(*pip, wheel, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return scripts
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_wheel_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    code = "import fedelect, pathlib; print((pathlib.Path(fedelect.__file__).parent / 'py.typed').exists())"
+    assert run(installed / "python", "-c", code, cwd=tmp_path).stdout.strip() == "True"
+    shown = run(installed / "fedelect", "selectors", cwd=tmp_path)
+    assert shown.returncode == 0 and "quick-init-ucb" in shown.stdout
+
+
+@pytest.mark.xdist_group("wheel")
+def test_a_missing_extra_prints_its_install_line(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "fedelect", "run", "digits", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'fedelect[lab]'" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.xdist_group("wheel")
+def test_a_run_on_ones_own_data_needs_no_extra(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import numpy as np; rng = np.random.default_rng(0); y = np.arange(400) % 4;"
+        "np.savez('d.npz', X=rng.random((400, 6)), y=y, X_test=rng.random((60, 6)), y_test=y[:60])"
+    )
+    assert run(installed / "python", "-c", code, cwd=tmp_path).returncode == 0
+    (tmp_path / "s.toml").write_text(
+        'clients = 6\nbudget = 2\nslots = 4\n[data]\nsource = "d.npz"\nsamples = [10, 20]\n[model]\nepochs = 1\n'
+    )
+    done = run(installed / "fedelect", "run", "s.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = run(installed / "fedelect", "report", "out", cwd=tmp_path)
+    assert report.returncode == 1 and "pip install 'fedelect[lab]'" in report.stderr
