@@ -71,13 +71,13 @@ class Feedback:
         reward_noise: float = 0.0,
     ) -> None:
         noise = float(reward_noise)
-        if not (np.isfinite(noise) and noise >= 0):
+        if not (math.isfinite(noise) and noise >= 0):
             raise FeedbackError(f"reward_noise must be a finite standard deviation >= 0, got {reward_noise!r}")
         scores = None if opinions is None else _per_client("opinions", opinions, highest=1.0)
         held = None if beliefs is None else _per_client("beliefs", beliefs, highest=float("inf"))
         if reward is not None:
             reward = float(reward)
-            if not np.isfinite(reward):
+            if not math.isfinite(reward):
                 raise FeedbackError(f"reward must be a finite number, got {reward!r}; leave it out if unknown")
         elif scores is not None:
             reward = mean_present(scores)

@@ -82,12 +82,12 @@ class AbstractSelector(ABC):
         for name, values in (("opinions", feedback.opinions), ("beliefs", feedback.beliefs)):
             if values is not None and values.size != self.clients:
                 raise FeedbackError(f"{name} has {values.size} values but there are {self.clients} clients")
-        for signal in sorted(self.needs):
-            if getattr(feedback, signal) is None:
-                raise MissingSignalError(
-                    f"{type(self).__name__} needs {signal!r}, which this feedback lacks; "
-                    f"give it, or close the slot with abandon()"
-                )
+        missing = [signal for signal in self.needs if getattr(feedback, signal) is None]
+        if missing:
+            raise MissingSignalError(
+                f"{type(self).__name__} needs {' and '.join(map(repr, sorted(missing)))}, which this feedback lacks; "
+                f"give it, or close the slot with abandon()"
+            )
         self._learn(ask, feedback)
         self._open = None
 

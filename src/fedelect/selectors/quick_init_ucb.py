@@ -19,7 +19,7 @@ from fedelect.selectors.additive_arms import AdditiveArms
 from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
 from fedelect.selectors.packing import pack, unpack
 from fedelect.selectors.played_arms import PlayedArms
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Ints, Signal
+from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal
 
 
 @final
@@ -51,6 +51,7 @@ class QuickInitUcb(AbstractSelector):
         self._cold = ColdStart(clients, budget, seed)
         self._score_total = np.zeros(clients)
         self._score_count = np.zeros(clients, dtype=np.int64)
+        self._score = np.full(clients, np.nan)
         self._played = PlayedArms(budget)
         self._noise = 0.0  # sum of the variances of the noise on the rewards
         self._rewards = 0
@@ -61,8 +62,7 @@ class QuickInitUcb(AbstractSelector):
     @property
     def scores(self) -> Floats:
         """(N,) each client's cold-start score; nan where it has none yet."""
-        with np.errstate(invalid="ignore"):
-            return self._scores(np.arange(self.clients))
+        return self._score.copy()
 
     def _choose(self, slot: int, available: Available) -> Choice:
         group = self._cold.next_cohort(slot, available)
@@ -85,16 +85,13 @@ class QuickInitUcb(AbstractSelector):
         if available is None:
             if self._fresh is None:
                 everyone = np.arange(self.clients)
-                self._fresh = AdditiveArms(everyone, self._scores(everyone), self.budget, self._played.cohorts())
+                self._fresh = AdditiveArms(everyone, self._score, self.budget, self._played.cohorts())
             return self._fresh
         if self._fresh_among is None or not np.array_equal(self._fresh_among[0], available):
             there = np.flatnonzero(available)
             played = self._played.among(available).cohorts()
-            self._fresh_among = (available, AdditiveArms(there, self._scores(there), self.budget, played))
+            self._fresh_among = (available, AdditiveArms(there, self._score[there], self.budget, played))
         return self._fresh_among[1]
-
-    def _scores(self, clients: Ints | list[int]) -> Floats:
-        return self._score_total[clients] / self._score_count[clients]
 
     def _learn(self, ask: Ask, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
@@ -106,7 +103,7 @@ class QuickInitUcb(AbstractSelector):
         elif ask.cohort in self._played:
             self._played.reward(ask.cohort, feedback.reward)
         else:
-            initial = math.fsum(self._scores(list(ask.cohort)).tolist()) / self.budget
+            initial = math.fsum(self._score[list(ask.cohort)].tolist()) / self.budget
             self._played.put(ask.cohort, total=initial + feedback.reward, pulls=2)
             if self._fresh is not None:
                 self._fresh.mark_played(ask.cohort)
@@ -117,6 +114,7 @@ class QuickInitUcb(AbstractSelector):
         members = list(cohort)
         self._score_total[members] += reward
         self._score_count[members] += 1
+        self._score[members] = self._score_total[members] / self._score_count[members]
         self._cold.mark_tried(cohort)
         self._fresh = self._fresh_among = None  # the order of the unplayed arms has changed
 
