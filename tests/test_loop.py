@@ -8,7 +8,7 @@ from tests.worlds import digits, half, silent, tiny
 
 from fedelect.analytics import accuracy, survey
 from fedelect.errors import ConfigurationError, NoElection
-from fedelect.federation import Job, Training, initial_model, train
+from fedelect.federation import Job, PlainEngine, Training, initial_model, train
 from fedelect.loop import Replica, check_fits, play_slot
 from fedelect.scenario import Scenario, build_scenario
 from fedelect.selectors import AbstractSelector, BpUcb, FixedCohort, QuickInitUcb, RandomCohort
@@ -21,6 +21,22 @@ def world() -> Scenario:
     return build_scenario(tiny(), digits())
 
 
+PLAIN = PlainEngine()
+begun: list[object] = []  # what the spy saw jobs start from
+
+
+class Spy:
+    """The plain engine, noting what jobs start from."""
+
+    name = "spy"
+    initial_model = PLAIN.initial_model
+    scores = PLAIN.scores
+
+    def train(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
+        begun.extend(job.start for job in jobs)
+        return PLAIN.train(scenario, jobs)
+
+
 def quick(world: Scenario, trial: int = 0) -> Replica:
     return Replica("q", trial, world, QuickInitUcb(clients=6, budget=2, exploration=1.0, seed=trial))
 
@@ -28,7 +44,7 @@ def quick(world: Scenario, trial: int = 0) -> Replica:
 def test_a_slot_trains_the_cohort_and_tells_the_average_of_what_all_clients_think(world: Scenario) -> None:
     replica = quick(world)
     expected_ask = replica.selector.ask()
-    (record,) = play_slot([replica], slot=1, framework="fa", seed=5)
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN)
     job = Job(cohort=expected_ask.cohort, seed=5, trial=0, slot=1)
     (training,) = train(world, [job])
     opinions = survey(world, training.model, accuracy)
@@ -40,15 +56,15 @@ def test_a_slot_trains_the_cohort_and_tells_the_average_of_what_all_clients_thin
 
 
 def test_a_replica_does_not_depend_on_which_others_play(world: Scenario) -> None:
-    alone = [play_slot([quick(world, trial)], slot=1, framework="fa", seed=5)[0] for trial in range(3)]
-    together = play_slot([quick(world, trial) for trial in range(3)], slot=1, framework="fa", seed=5)
+    alone = [play_slot([quick(world, trial)], slot=1, framework="fa", seed=5, engine=PLAIN)[0] for trial in range(3)]
+    together = play_slot([quick(world, trial) for trial in range(3)], slot=1, framework="fa", seed=5, engine=PLAIN)
     assert together == alone
 
 
 def test_within_a_trial_selectors_share_batch_orders_and_upload_luck(world: Scenario) -> None:
     fixed = [FixedCohort(clients=6, cohort=[1, 4]) for _ in range(3)]
     replicas = [Replica("a", 0, world, fixed[0]), Replica("b", 0, world, fixed[1]), Replica("c", 1, world, fixed[2])]
-    first, second, other_trial = play_slot(replicas, slot=1, framework="fa", seed=5)
+    first, second, other_trial = play_slot(replicas, slot=1, framework="fa", seed=5, engine=PLAIN)
     assert first.opinions == second.opinions and first.arrivals == second.arrivals
     assert first.opinions != other_trial.opinions
 
@@ -56,15 +72,10 @@ def test_within_a_trial_selectors_share_batch_orders_and_upload_luck(world: Scen
 def test_a_cold_start_begins_anew_and_a_warm_start_goes_on() -> None:
     for start in ("cold", "warm"):
         world = build_scenario(tiny(start=start, upload_probability=1.0), digits())
-        begun: list[object] = []
-
-        def spying(scenario: Scenario, jobs: Sequence[Job], begun: list[object] = begun) -> list[Training]:
-            begun.extend(job.start for job in jobs)
-            return train(scenario, jobs)
-
+        begun.clear()
         replica = Replica("f", 0, world, FixedCohort(clients=6, cohort=[0, 1]))
         for slot in (1, 2):
-            play_slot([replica], slot=slot, framework="fa", seed=5, train=spying)
+            play_slot([replica], slot=slot, framework="fa", seed=5, engine=Spy())
         assert begun[0] is None
         assert (begun[1] is None) == (start == "cold")
         if start == "warm":
@@ -75,7 +86,7 @@ def test_a_cold_start_begins_anew_and_a_warm_start_goes_on() -> None:
 
 def test_the_democratized_loop_records_beliefs_and_how_they_were_settled(world: Scenario) -> None:
     replica = Replica("b", 0, world, BpUcb(clients=6, budget=2, exploration=0.01, seed=1))
-    (record,) = play_slot([replica], slot=1, framework="da", seed=5)
+    (record,) = play_slot([replica], slot=1, framework="da", seed=5, engine=PLAIN)
     assert record.beliefs is not None and len(record.beliefs) == 6
     assert record.exchange is not None and record.exchange.rounds == world.config.beliefs.rounds
     assert record.exchange.outcome == "settled"
@@ -85,7 +96,7 @@ def test_peers_elect_what_bp_ucb_elects_slot_by_slot(world: Scenario) -> None:
     dense = Replica("same", 0, world, BpUcb(clients=6, budget=2, exploration=0.3, seed=1))
     peers = Replica("same", 0, world, PeerElection.from_scenario(world, exploration=0.3, seed=1))
     for slot in range(1, 11):
-        one, two = play_slot([dense, peers], slot=slot, framework="da", seed=5)
+        one, two = play_slot([dense, peers], slot=slot, framework="da", seed=5, engine=PLAIN)
         assert (one.cohort, one.indices, one.opinions, one.beliefs) == (
             two.cohort,
             two.indices,
@@ -96,16 +107,16 @@ def test_peers_elect_what_bp_ucb_elects_slot_by_slot(world: Scenario) -> None:
 
 
 def test_ones_own_opinion_function_is_asked(world: Scenario) -> None:
-    (record,) = play_slot([quick(world)], slot=1, framework="fa", seed=5, opinion=half)
+    (record,) = play_slot([quick(world)], slot=1, framework="fa", seed=5, engine=PLAIN, opinion=half)
     assert record.opinions == (0.5,) * 6 and record.reward == 0.5
 
 
 def test_a_slot_in_which_nobody_has_an_opinion_is_abandoned(world: Scenario) -> None:
     replica = quick(world)
-    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, opinion=silent)
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN, opinion=silent)
     assert record.status == "abandoned" and record.reward is None
     assert record.note is not None and "'reward'" in record.note
-    (record,) = play_slot([replica], slot=2, framework="fa", seed=5)
+    (record,) = play_slot([replica], slot=2, framework="fa", seed=5, engine=PLAIN)
     assert record.status == "done" and record.slot == 2
 
 
@@ -121,7 +132,9 @@ class NobodyInSlotTwo(AbstractSelector):
 
 def test_a_slot_without_an_election_is_skipped_and_trains_nobody(world: Scenario) -> None:
     replicas = [Replica("n", 0, world, NobodyInSlotTwo()), quick(world)]
-    statuses = [[r.status for r in play_slot(replicas, slot=s, framework="fa", seed=5)] for s in (1, 2, 3)]
+    statuses = [
+        [r.status for r in play_slot(replicas, slot=s, framework="fa", seed=5, engine=PLAIN)] for s in (1, 2, 3)
+    ]
     assert statuses == [["done", "done"], ["skipped", "done"], ["done", "done"]]
 
 

@@ -3,7 +3,7 @@
     ask -> train -> survey -> digest -> tell -> record
 
 A replica is one selector in one trial. Replicas never see each other: what one gets does not depend on which others
-are played in the same call. Training is a parameter, so that a faster engine or a table of opinions can take its place.
+are played in the same call. What trains is a parameter, so that a faster engine, or a table, can take its place.
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedelect.analytics import Opinion, accuracy, democratized, federated, survey
+from fedelect.analytics import Opinion, accuracy, democratized, federated, judge
 from fedelect.errors import ConfigurationError, MissingSignalError, NoElection
-from fedelect.federation import Job, Training, train
-from fedelect.federation.linear import Model
+from fedelect.federation import Engine, Job, Model, Training
 from fedelect.records import Exchange, SlotRecord, from_array
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
@@ -28,13 +27,6 @@ SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
     "da": frozenset({"opinions", "beliefs"}),
 }
 """What a selector can get: FL&FA has a server that sees opinions and their average, FL&DA has beliefs and no server."""
-
-
-class Train(Protocol):
-    """The training seam: a batch of jobs in one world, answered in order."""
-
-    def __call__(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
-        """Train every job."""
 
 
 @runtime_checkable
@@ -75,7 +67,7 @@ def play_slot(
     slot: int,
     framework: FrameworkName,
     seed: int,
-    train: Train = train,
+    engine: Engine,
     opinion: Opinion = accuracy,
 ) -> list[SlotRecord]:
     """Play the next slot of every replica; one record for each, in order.
@@ -85,18 +77,17 @@ def play_slot(
         slot: The number of that slot, the same for all.
         framework: "fa" or "da".
         seed: The run's seed, from which batch orders and upload luck come.
-        train: The training engine.
+        engine: What trains.
         opinion: How a client scores a model on its own data.
     """
     asks = [_asked(replica) for replica in replicas]
-    trainings = _trained(replicas, asks, seed, train)
+    played = _played(replicas, asks, seed, engine, opinion)
     records = []
-    for replica, ask, training in zip(replicas, asks, trainings, strict=True):
+    for place, (replica, ask) in enumerate(zip(replicas, asks, strict=True)):
         if isinstance(ask, NoElection):
             records.append(_skipped(replica, slot, ask))
             continue
-        assert training is not None  # it was asked for
-        opinions = survey(replica.scenario, training.model, opinion)
+        training, opinions = played[place]
         feedback, exchange = _digested(replica, framework, opinions)
         note = _told(replica, ask, feedback)
         if replica.scenario.config.start == "warm":
@@ -112,25 +103,27 @@ def _asked(replica: Replica) -> Ask | NoElection:
         return reason
 
 
-def _trained(
-    replicas: Sequence[Replica], asks: Sequence[Ask | NoElection], seed: int, train: Train
-) -> list[Training | None]:
-    """One batch for each world, so that an engine can share work among the replicas of one world."""
-    trainings: list[Training | None] = [None] * len(replicas)
+def _played(
+    replicas: Sequence[Replica], asks: Sequence[Ask | NoElection], seed: int, engine: Engine, opinion: Opinion
+) -> dict[int, tuple[Training, Floats]]:
+    """By place, what was trained and what the clients think of it.
+
+    One batch for each world, so that an engine can share work among the replicas of one world.
+    """
+    jobs: dict[int, Job] = {}
     worlds: dict[int, list[int]] = {}
     for place, (replica, ask) in enumerate(zip(replicas, asks, strict=True)):
         if isinstance(ask, Ask):
+            jobs[place] = Job(cohort=ask.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=ask.slot)
             worlds.setdefault(id(replica.scenario), []).append(place)
+    played: dict[int, tuple[Training, Floats]] = {}
     for places in worlds.values():
-        jobs = [_job(replicas[place], asks[place], seed) for place in places]
-        for place, training in zip(places, train(replicas[places[0]].scenario, jobs), strict=True):
-            trainings[place] = training
-    return trainings
-
-
-def _job(replica: Replica, ask: Ask | NoElection, seed: int) -> Job:
-    assert isinstance(ask, Ask)
-    return Job(cohort=ask.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=ask.slot)
+        scenario = replicas[places[0]].scenario
+        trainings = engine.train(scenario, [jobs[place] for place in places])
+        scores = engine.scores(scenario, [training.model for training in trainings])
+        for place, training, own in zip(places, trainings, scores, strict=True):
+            played[place] = (training, judge(scenario, own, opinion))
+    return played
 
 
 def _digested(replica: Replica, framework: FrameworkName, opinions: Floats) -> tuple[Feedback, Exchange | None]:

@@ -7,6 +7,7 @@ from fedelect.analytics.democratized import democratized as democratized
 from fedelect.analytics.federated import federated as federated
 from fedelect.analytics.survey import Opinion as Opinion
 from fedelect.analytics.survey import accuracy as accuracy
+from fedelect.analytics.survey import judge as judge
 from fedelect.analytics.survey import survey as survey
 
-__all__ = ["Digest", "Exchange", "Opinion", "accuracy", "couplings_of", "democratized", "federated", "survey"]
+__all__ = ["Digest", "Exchange", "Opinion", "accuracy", "couplings_of", "democratized", "federated", "judge", "survey"]

@@ -1,6 +1,6 @@
 """Every client's opinion of the trained model, on its own held-out data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,22 @@ def accuracy(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
 
 
 def survey(scenario: Scenario, model: NDArray[np.floating[Any]], opinion: Opinion = accuracy) -> Floats:
-    """Ask every client what it thinks of `model`, r.
+    """Ask every client what it thinks of a linear `model`, r; see `judge`.
 
     Args:
         scenario: The world.
         model: (F+1, C).
+        opinion: How a client scores the model.
+    """
+    return judge(scenario, [linear_scores(model, inputs) for inputs in scenario.test_inputs], opinion)
+
+
+def judge(scenario: Scenario, scores: Sequence[NDArray[np.floating[Any]]], opinion: Opinion = accuracy) -> Floats:
+    """Every client's opinion of a model, from what the model made of its own test share.
+
+    Args:
+        scenario: The world.
+        scores: For each client (D, C), the model's scores of its test share.
         opinion: How a client scores the model; it sees the model's scores of its own test share, and the labels.
 
     Returns:
@@ -43,10 +54,9 @@ def survey(scenario: Scenario, model: NDArray[np.floating[Any]], opinion: Opinio
             message names the client.
     """
     opinions = np.empty(scenario.clients)
-    for client, (inputs, labels) in enumerate(zip(scenario.test_inputs, scenario.test_labels, strict=True)):
-        scores = linear_scores(model, inputs)
+    for client, (own, labels) in enumerate(zip(scores, scenario.test_labels, strict=True)):
         try:
-            given: object = opinion(scores, labels)
+            given: object = opinion(own, labels)
         except Exception as error:
             raise FeedbackError(f"the opinion function failed for client {client}: {error!r}") from error
         opinions[client] = _checked(given, client)

@@ -152,6 +152,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         schema: `SCHEMA_VERSION` of the writer.
         source: Which driver made it: "simulator", "flower" or "peers".
+        engine: What trained, for example "plain"; results of different engines may differ in the last bits.
         framework: "fa" (the average reaches the server) or "da" (the clients elect among themselves).
         seed: The one seed of the run.
         clients: N, how many clients there are.
@@ -172,6 +173,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     schema: int = SCHEMA_VERSION
     source: Source
+    engine: str | None = None
     framework: Framework
     seed: int
     clients: Positive

@@ -17,13 +17,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import fedelect
-from fedelect.analytics import survey
+from fedelect.analytics import Opinion, judge
 from fedelect.errors import RunError
-from fedelect.federation import initial_model, train
-from fedelect.loop import Replica, Train, play_slot
+from fedelect.federation import Engine, PlainEngine
+from fedelect.loop import Replica, play_slot
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.simulator.plan import Plan, load_opinion, plain
+from fedelect.vocabulary import mean_present
 
 CHECKPOINT_EVERY_S = 5.0
 
@@ -44,7 +45,7 @@ def simulate(
     out: Path,
     *,
     command: str = "",
-    train: Train = train,
+    engine: Engine | None = None,
     progress: Progress = lambda finished, total: None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
 ) -> None:
@@ -55,10 +56,11 @@ def simulate(
         dataset: The data that the plan's scenario deals to its clients.
         out: The run folder; made if it is not there.
         command: The command line to note in the records.
-        train: The training engine.
+        engine: What trains; the plain reference loop if None.
         progress: Called after every slot.
         checkpoint_every_s: Seconds of work between checkpoints.
     """
+    engine = engine or PlainEngine()
     opinion = load_opinion(plan.config.opinion)
     worlds = _worlds(plan, dataset)
     replicas = [
@@ -66,17 +68,16 @@ def simulate(
         for trial in range(plan.trials)
         for spec in plan.selectors
     ]
-    untrained = {id(world): float(np.nanmean(survey(world, initial_model(world), opinion))) for world in set(worlds)}
-    header = _header(plan, worlds[0], [untrained[id(world)] for world in worlds], command)
+    header = _header(plan, worlds, _untrained(worlds, engine, opinion), engine.name, command)
     total = plan.slots * len(replicas)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
     with open_run(out, header) as writer, threadpool_limits(limits=1, user_api="blas"):
-        start = _resume(writer, replicas)
+        start = _resume(writer, replicas, engine)
         progress(start * len(replicas), total)
         saved_at = time.monotonic()
         for slot in range(start + 1, plan.slots + 1):
             records = play_slot(
-                replicas, slot=slot, framework=plan.framework, seed=plan.seed, train=train, opinion=opinion
+                replicas, slot=slot, framework=plan.framework, seed=plan.seed, engine=engine, opinion=opinion
             )
             writer.append(records)
             if slot == plan.slots or time.monotonic() - saved_at >= checkpoint_every_s:
@@ -92,10 +93,24 @@ def _worlds(plan: Plan, dataset: Dataset) -> list[Scenario]:
     return [drawn[trial // every] for trial in range(plan.trials)]
 
 
-def _header(plan: Plan, world: Scenario, untrained: list[float], command: str) -> RunHeader:
+def _untrained(worlds: list[Scenario], engine: Engine, opinion: Opinion) -> tuple[float | None, ...]:
+    """For each trial, the mean opinion of the untrained model; None where nobody has one."""
+    means: dict[int, float | None] = {}
+    for world in worlds:
+        if id(world) not in means:
+            (scores,) = engine.scores(world, [engine.initial_model(world)])
+            means[id(world)] = mean_present(judge(world, scores, opinion))
+    return tuple(means[id(world)] for world in worlds)
+
+
+def _header(
+    plan: Plan, worlds: list[Scenario], untrained: tuple[float | None, ...], engine: str, command: str
+) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
+    world = worlds[0]
     return RunHeader(
         source="simulator",
+        engine=engine,
         framework=plan.framework,
         seed=plan.seed,
         clients=world.clients,
@@ -112,7 +127,7 @@ def _header(plan: Plan, world: Scenario, untrained: list[float], command: str) -
         edges=tuple((int(i), int(j)) for i, j in world.edges),
         sizes=tuple(world.sizes.tolist()),
         upload_probability=tuple(world.upload_probability.tolist()),
-        untrained=tuple(untrained),
+        untrained=untrained,
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
@@ -134,7 +149,7 @@ def _save(writer: RunWriter, slot: int, replicas: list[Replica]) -> None:
     writer.save_checkpoint(slot, msgspec.json.encode(saved))
 
 
-def _resume(writer: RunWriter, replicas: list[Replica]) -> int:
+def _resume(writer: RunWriter, replicas: list[Replica], engine: Engine) -> int:
     """Put the replicas where the last checkpoint left them; the number of slots they have played."""
     checkpoint = writer.load_checkpoint()
     if checkpoint is None:
@@ -149,6 +164,6 @@ def _resume(writer: RunWriter, replicas: list[Replica]) -> int:
     for replica, state, model in zip(replicas, saved.states, saved.models, strict=True):
         replica.selector = type(replica.selector).restore(state)
         if model is not None:
-            like = initial_model(replica.scenario)
+            like = engine.initial_model(replica.scenario)
             replica.model = np.frombuffer(model, dtype=like.dtype).reshape(like.shape)
     return checkpoint.slot
