@@ -1,5 +1,6 @@
 """One turn of the closed loop."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +9,7 @@ from tests.worlds import digits, half, silent, tiny
 
 from fedelect.analytics import accuracy, survey
 from fedelect.errors import ConfigurationError, NoElection
-from fedelect.federation import Job, PlainEngine, Training, initial_model, train
+from fedelect.federation import Job, Model, PlainEngine, Scores, Training, initial_model, train
 from fedelect.loop import Replica, check_fits, play_slot
 from fedelect.scenario import Scenario, build_scenario
 from fedelect.selectors import AbstractSelector, BpUcb, FixedCohort, QuickInitUcb, RandomCohort
@@ -154,3 +155,61 @@ class Impossible(NobodyInSlotTwo):
 def test_a_selector_that_fits_no_framework_is_told_so() -> None:
     with pytest.raises(ConfigurationError, match="no framework supplies it"):
         check_fits(Impossible(), "fa", "impossible")
+
+
+class TableEngine:
+    """A world without training: every cohort has a fixed reward, which all clients see."""
+
+    name = "table"
+
+    def __init__(self, rewards: dict[tuple[int, ...], float]) -> None:
+        self.rewards = rewards
+
+    def initial_model(self, scenario: Scenario) -> Model:
+        return np.zeros((1, 1))
+
+    def train(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
+        arrivals = np.ones((1, 2), dtype=np.bool_)
+        return [Training(model=np.array([[self.rewards[job.cohort]]]), arrivals=arrivals) for job in jobs]
+
+    def scores(self, scenario: Scenario, models: Sequence[Model]) -> list[list[Scores]]:
+        return [[model] * scenario.clients for model in models]
+
+
+def test_the_federated_loop_on_a_table_of_rewards_goes_as_worked_out_by_hand(world: Scenario) -> None:
+    """N = 6, K = 2, mu = 0. The reward of {i, j} is 0.9 for {0, 1}, 0.6 if one of 0, 1 is in it, else 0.3.
+
+    Let 0 and 1 fall into different cold-start groups (seed 0): these two groups get 0.6, the third 0.3. Scores: the
+    four clients of the first two groups 0.6, the other two 0.3. Six pairs share the highest initial mean 0.6: the two
+    groups and four mixed pairs, {0, 1} among them. With mu = 0 an arm keeps its place while its mean is 0.6: a pair
+    with one of 0, 1 gets 0.6 again and stays at 0.6; {0, 1} gets 0.9 and rises to 0.75, above all others, for ever; the
+    mixed pair with neither gets 0.3, falls to 0.45 and is never played again.
+    """
+    rewards: dict[tuple[int, ...], float] = {
+        pair: {2: 0.9, 1: 0.6, 0: 0.3}[len({0, 1} & set(pair))] for pair in itertools.combinations(range(6), 2)
+    }
+    selector = QuickInitUcb(clients=6, budget=2, exploration=0.0, seed=0)
+    replica = Replica("q", 0, world, selector)
+    records = [
+        play_slot(
+            [replica],
+            slot=slot,
+            framework="fa",
+            seed=5,
+            engine=TableEngine(rewards),
+            opinion=lambda scores, labels: float(scores[0, 0]),
+        )[0]
+        for slot in range(1, 61)
+    ]
+    groups = [set(record.cohort) for record in records[:3]]
+    assert not any({0, 1} <= group for group in groups)
+    assert sorted(record.reward or 0.0 for record in records[:3]) == [0.3, 0.6, 0.6]
+    top = {client for group, record in zip(groups, records, strict=False) if record.reward == 0.6 for client in group}
+    first = next(i for i, record in enumerate(records) if record.cohort == (0, 1))
+    for record in records[3:first]:
+        assert set(record.cohort) < top and record.indices == (0.6,)
+    assert [record.cohort for record in records[first:]] == [(0, 1)] * (60 - first)
+    risen = [record.indices[0] for record in records[first:]]
+    assert risen == pytest.approx([(0.6 + 0.9 * n) / (1 + n) for n in range(60 - first)], abs=1e-12)
+    neither = tuple(sorted(top - {0, 1}))
+    assert sum(record.cohort == neither for record in records[3:]) <= 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedelect.errors import BudgetError, ConfigurationError
-from fedelect.selectors import BpUcb, FixedCohort, QuickInitUcb, SelectorSpec, selector_classes
+from fedelect.selectors import BpUcb, FixedCohort, QuickInitUcb, RandomCohort, SelectorSpec, selector_classes
 
 OWN = """
 from fedelect.selectors import AbstractSelector
@@ -16,6 +16,8 @@ class LowestFirst(AbstractSelector):
 
     def __init__(self, *, clients, budget, seed, offset=0):
         super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget, seed=seed))
+        if isinstance(offset, str):
+            raise ValueError("bad offset")
         self.offset = offset
 
     def _choose(self, slot, available):
@@ -65,8 +67,11 @@ def test_an_entry_point_of_another_package_is_found(
     folder = tmp_path / "other_package-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text(f"[fedelect.selectors]\nlowest-first = {own_module}:LowestFirst\n")
+    (folder / "entry_points.txt").write_text(
+        f"[fedelect.selectors]\nlowest-first = {own_module}:LowestFirst\nrandom = {own_module}:LowestFirst\n"
+    )
     assert SelectorSpec.parse("lowest-first").build(clients=6, budget=2, seed=1).ask().cohort == (0, 1)
+    assert selector_classes()["random"] is RandomCohort  # ours cannot be replaced behind a user's back
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,11 @@ def test_an_entry_point_of_another_package_is_found(
 def test_a_name_that_cannot_be_used_says_what_can(text: str, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         SelectorSpec.parse(text).build(clients=6, budget=2, seed=0)
+
+
+def test_a_value_of_the_wrong_kind_is_told_with_the_selector(own_module: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"selector '{own_module}:LowestFirst:offset=a': bad offset"):
+        SelectorSpec.parse(f"{own_module}:LowestFirst:offset=a").build(clients=6, budget=2, seed=1)
 
 
 def test_a_needed_parameter_is_asked_for_by_example() -> None:

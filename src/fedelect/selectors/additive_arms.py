@@ -97,11 +97,11 @@ class AdditiveArms:
             draws: What to draw the rest from.
             played: All subsets that have been played.
         """
-        for composition, size in self._class:
-            left = size - self._played_in[composition]
-            if ticket < left:
-                break
+        classes = iter(self._class)
+        composition, size = next(classes)
+        while ticket >= (left := size - self._played_in[composition]):
             ticket -= left
+            composition, size = next(classes)
         if 2 * left < size:
             if composition not in self._listed:
                 self._listed[composition] = sorted(c for c in self._subsets(composition) if c not in played)
@@ -111,12 +111,11 @@ class AdditiveArms:
         return cohort
 
     def _top(self) -> Composition:
-        room, pairs = self._budget, []
-        for level, capacity in enumerate(self._capacity):
-            pairs.append((level, min(room, capacity)))
-            room -= min(room, capacity)
-            if not room:
-                break
+        room, level, pairs = self._budget, 0, []
+        while room:
+            pairs.append((level, min(room, self._capacity[level])))
+            room -= pairs[-1][1]
+            level += 1
         return tuple(pairs)
 
     def _next_class(self) -> None:
@@ -142,12 +141,11 @@ class AdditiveArms:
         return levels
 
     def _parent_level(self, composition: Composition) -> int:
-        """The highest level that has room for a member of the level just below it; -1 for the top composition."""
+        """The highest level with room for a member of the level just below it; any but the top composition has one."""
         counts = dict(composition)
-        for level, _ in composition:
-            if level and counts.get(level - 1, 0) < self._capacity[level - 1]:
-                return level - 1
-        return -1
+        return next(
+            level - 1 for level, _ in composition if level and counts.get(level - 1, 0) < self._capacity[level - 1]
+        )
 
     def _sum_of(self, composition: Composition) -> float:
         return math.fsum(itertools.chain.from_iterable([self._values[level]] * count for level, count in composition))

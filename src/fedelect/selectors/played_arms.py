@@ -6,6 +6,7 @@ best means of each number of pulls; there are few such numbers (at most about sq
 
 import bisect
 import heapq
+import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -32,11 +33,7 @@ class BestPlayed:
 
     def pick(self, number: int) -> Cohort:
         """The arm with this number, 0 .. count-1."""
-        for run in self.runs:
-            if number < len(run):
-                return run[number]
-            number -= len(run)
-        raise IndexError(number)
+        return next(itertools.islice(itertools.chain.from_iterable(self.runs), number, None))
 
 
 class _Rank:
