@@ -1,5 +1,6 @@
 """`fedelect`: the entry point. Errors are one line that says what to do; a traceback only with --debug."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -45,6 +46,8 @@ def _options(
 
 def main() -> None:
     """Run the command line and exit: 0 well, 1 an error of ours, 2 a misused command, 130 stopped by Ctrl-C."""
+    # Your own selectors and opinion functions are found in the folder you stand in; last, so that they hide nothing.
+    sys.path.append(os.getcwd())
     try:
         app()
     except FedelectError as error:
