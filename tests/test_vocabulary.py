@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedelect import Feedback
 from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
-from fedelect.vocabulary import as_cohort, check_budget, exact_sum, mean_present
+from fedelect.vocabulary import as_cohort, check_budget, exact_sum, mean_present, whole
 
 NAN = float("nan")
 
@@ -32,8 +32,8 @@ def test_opinions_outside_the_unit_interval_are_refused_by_client(opinions: list
 
 
 @pytest.mark.parametrize("beliefs", [[-1.0], [float("inf")]])
-def test_beliefs_must_be_finite_and_not_negative(beliefs: list[float]) -> None:
-    with pytest.raises(FeedbackError, match="beliefs must be finite and >= 0"):
+def test_beliefs_must_lie_in_a_sensible_range(beliefs: list[float]) -> None:
+    with pytest.raises(FeedbackError, match="beliefs must be in"):
         Feedback(beliefs=beliefs)
 
 
@@ -44,8 +44,22 @@ def test_reward_noise_must_be_a_standard_deviation(noise: float) -> None:
 
 
 def test_a_reward_that_is_no_number_is_refused() -> None:
-    with pytest.raises(FeedbackError, match="reward must be a finite number"):
+    with pytest.raises(FeedbackError, match="reward must be a number within"):
         Feedback(reward=NAN)
+
+
+@pytest.mark.parametrize("name", ["reward", "reward_noise"])
+@pytest.mark.parametrize("value", ["much", 1e300, [0.5]])
+def test_what_is_no_sensible_number_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(FeedbackError, match=name):
+        Feedback(**{name: value})  # type: ignore[arg-type]
+
+
+def test_whole_numbers_are_plain_and_nothing_else_counts_as_one() -> None:
+    assert type(whole("seed", np.int64(7))) is int
+    for value in (1.5, "3", None, True):
+        with pytest.raises(ConfigurationError, match="seed must be a whole number"):
+            whole("seed", value)
 
 
 def test_a_noisy_reward_may_leave_the_unit_interval() -> None:
@@ -102,7 +116,16 @@ def test_the_mean_of_many_blocks_is_exact_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("members", "says"), [([0, 0, 1], "twice"), ([0, 5], "outside 0..4"), ([-1], "outside"), (["x"], "client numbers")]
+    ("members", "says"),
+    [
+        ([0, 0, 1], "twice"),
+        ([0, 5], "outside 0..4"),
+        ([-1], "outside"),
+        (["x"], "client numbers"),
+        ([0.9], "client numbers"),
+        ("01", "client numbers"),
+        (3, "client numbers"),
+    ],
 )
 def test_a_cohort_is_made_of_distinct_clients(members: list[int], says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):

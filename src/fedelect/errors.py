@@ -9,6 +9,7 @@ A message says what was wrong, what was got and what to do. The tree:
     │   └── MissingSignalError    the selector needs a signal that the feedback lacks
     ├── StaleAskError             an ask that is not, or no longer, the open one
     ├── AvailabilityError         too few clients are there to form a cohort
+    ├── SelectorError             a selector (a user's, most likely) failed or elected what it may not
     ├── NoElection                the clients did not agree on a cohort: the slot is skipped
     ├── StateError                a saved state that cannot be restored                        (ValueError)
     ├── DataError                 a data set that is missing, damaged or of the wrong shape
@@ -49,6 +50,10 @@ class StaleAskError(FedelectError):
 
 class AvailabilityError(FedelectError):
     """Too few clients are there to form a cohort."""
+
+
+class SelectorError(FedelectError):
+    """A selector (a user's, most likely) failed, or elected what it may not."""
 
 
 class NoElection(FedelectError):

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 
 from fedelect.analytics import Opinion, accuracy, democratized, federated, judge
-from fedelect.errors import ConfigurationError, MissingSignalError, NoElection
+from fedelect.errors import ConfigurationError, FedelectError, MissingSignalError, NoElection, SelectorError
 from fedelect.federation import Engine, Job, Model, Training
 from fedelect.records import Exchange, SlotRecord, from_array
 from fedelect.scenario import Scenario
@@ -51,6 +51,10 @@ class Replica:
 
 def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str) -> None:
     """Raise ConfigurationError if the selector needs a signal that the framework does not supply."""
+    if framework == "fa" and isinstance(selector, ElectedByPeers):
+        raise ConfigurationError(
+            f"selector {label!r} is an election among the clients, which FL&FA does not hold; use --framework da"
+        )
     missing = sorted(selector.needs - SUPPLIES[framework])
     if missing:
         others = [name for name, signals in SUPPLIES.items() if selector.needs <= signals]
@@ -92,7 +96,7 @@ def play_slot(
         note = _told(replica, ask, feedback)
         if replica.scenario.config.start == "warm":
             replica.model = training.model
-        records.append(_record(replica, ask, training, feedback, exchange, note))
+        records.append(_record(replica, ask, training, feedback, exchange, note, framework))
     return records
 
 
@@ -101,6 +105,10 @@ def _asked(replica: Replica) -> Ask | NoElection:
         return replica.selector.ask()
     except NoElection as reason:
         return reason
+    except FedelectError:
+        raise
+    except Exception as error:  # whatever a user's selector raises
+        raise _failed(replica, error) from error
 
 
 def _played(
@@ -147,11 +155,28 @@ def _told(replica: Replica, ask: Ask, feedback: Feedback) -> str | None:
     except MissingSignalError as reason:
         replica.selector.abandon(ask)
         return str(reason)
+    except FedelectError:
+        raise
+    except Exception as error:  # whatever a user's selector raises
+        raise _failed(replica, error) from error
     return None
 
 
+def _failed(replica: Replica, error: Exception) -> SelectorError:
+    return SelectorError(
+        f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
+        f"--debug shows where"
+    )
+
+
 def _record(
-    replica: Replica, ask: Ask, training: Training, feedback: Feedback, exchange: Exchange | None, note: str | None
+    replica: Replica,
+    ask: Ask,
+    training: Training,
+    feedback: Feedback,
+    exchange: Exchange | None,
+    note: str | None,
+    framework: FrameworkName,
 ) -> SlotRecord:
     beliefs = feedback.beliefs
     if isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
@@ -169,7 +194,7 @@ def _record(
         indices=ask.indices,
         opinions=from_array(feedback.opinions),
         beliefs=None if beliefs is None else from_array(beliefs),
-        reward=feedback.reward,
+        reward=None if framework == "da" else feedback.reward,  # nobody sees the average there
         exchange=exchange,
         note=note,
     )

@@ -5,6 +5,7 @@ Values are checked where they are made, are never changed afterwards and never a
 """
 
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,7 +53,7 @@ class Feedback:
 
     Attributes:
         opinions: (N,) each client's score of the trained model in [0, 1]; nan where a client gave none.
-        beliefs: (N,) each client's unnormalised belief, >= 0; nan where there is none.
+        beliefs: (N,) each client's unnormalised belief, from 0 to 1e9; nan where there is none.
         reward: The server's average opinion. Left out, it is the mean of the opinions present, whose order
             does not matter to the last bit. Given, it may carry noise and so leave [0, 1].
         reward_noise: Standard deviation of any noise that was added to `reward`.
@@ -70,21 +71,35 @@ class Feedback:
         reward: float | None = None,
         reward_noise: float = 0.0,
     ) -> None:
-        noise = float(reward_noise)
-        if not (math.isfinite(noise) and noise >= 0):
-            raise FeedbackError(f"reward_noise must be a finite standard deviation >= 0, got {reward_noise!r}")
+        noise = _number("reward_noise", reward_noise)
+        if not 0.0 <= noise <= _LARGEST:
+            raise FeedbackError(
+                f"reward_noise must be a standard deviation from 0 to {_LARGEST:g}, got {reward_noise!r}"
+            )
         scores = None if opinions is None else _per_client("opinions", opinions, highest=1.0)
-        held = None if beliefs is None else _per_client("beliefs", beliefs, highest=float("inf"))
+        held = None if beliefs is None else _per_client("beliefs", beliefs, highest=_LARGEST)
         if reward is not None:
-            reward = float(reward)
-            if not math.isfinite(reward):
-                raise FeedbackError(f"reward must be a finite number, got {reward!r}; leave it out if unknown")
+            reward = _number("reward", reward)
+            if not -_LARGEST <= reward <= _LARGEST:
+                raise FeedbackError(
+                    f"reward must be a number within ±{_LARGEST:g}, got {reward!r}; leave it out if unknown"
+                )
         elif scores is not None:
             reward = mean_present(scores)
         object.__setattr__(self, "opinions", scores)
         object.__setattr__(self, "beliefs", held)
         object.__setattr__(self, "reward", reward)
         object.__setattr__(self, "reward_noise", noise)
+
+
+_LARGEST = 1e9  # far above any sensible reward, noise or belief; keeps sums finite
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise FeedbackError(f"{name} must be a number, got {value!r}") from error
 
 
 def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
@@ -97,10 +112,11 @@ def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
     if array.size:
         # fmin and fmax pass over nan, so a missing value never hides a bad one.
         low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
-        if low < 0.0 or high > highest or high == float("inf"):
-            bad = int(np.flatnonzero((array < 0.0) | (array > highest) | np.isinf(array))[0])
-            span = "in [0, 1]" if highest == 1.0 else "finite and >= 0"
-            raise FeedbackError(f"{name} must be {span}, or nan where there is none; client {bad} has {array[bad]!r}")
+        if low < 0.0 or high > highest:
+            bad = int(np.flatnonzero((array < 0.0) | (array > highest))[0])
+            raise FeedbackError(
+                f"{name} must be in [0, {highest:g}], or nan where there is none; client {bad} has {float(array[bad])}"
+            )
     array.flags.writeable = False
     return array
 
@@ -143,7 +159,7 @@ def exact_sum(values: Floats) -> float:
 def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> Cohort:
     """`members` as a sorted tuple, checked to be distinct clients out of 0 .. clients-1."""
     try:
-        cohort = tuple(sorted(int(member) for member in members))
+        cohort = tuple(sorted(map(operator.index, members)))
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{what} must be a list of client numbers, got {members!r}") from error
     if len(set(cohort)) != len(cohort):
@@ -151,6 +167,16 @@ def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> 
     if cohort and not 0 <= cohort[0] <= cohort[-1] < clients:
         raise ConfigurationError(f"{what} {list(cohort)} names a client outside 0..{clients - 1}")
     return cohort
+
+
+def whole(name: str, value: object) -> int:
+    """`value` as a plain int; ConfigurationError unless it is a whole number (numpy's count, True does not)."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ConfigurationError(f"{name} must be a whole number, got {value!r}") from None
 
 
 def check_budget(clients: int, budget: int) -> None:

@@ -36,6 +36,17 @@ batch = 10
 """
 
 
+OWN = """
+from fedelect.selectors import AbstractSelector
+class Own(AbstractSelector):
+    def __init__(self, *, clients, budget):
+        {init}
+        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget))
+    def _choose(self, slot, available):
+        return {choose}
+"""
+
+
 @pytest.fixture
 def fedelect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedelect:
     """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
@@ -153,8 +164,41 @@ def test_a_wrong_scenario_names_file_and_key(fedelect: Fedelect, tmp_path: Path,
     assert code == 1 and "mine.toml" in err and says in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("raise RuntimeError('not today')", "RuntimeError: not today"),
+        ("def broken(:", "SyntaxError"),
+        (OWN.format(init="1 / 0", choose="(0, 1), ()"), "cannot be built: division by zero"),
+        (OWN.format(init="pass", choose="1 / 0"), "failed in trial 0: ZeroDivisionError"),
+        (OWN.format(init="pass", choose="(0,), ()"), "Own elected (0,)"),
+        (OWN.format(init="pass", choose="None"), "failed in trial 0: TypeError"),
+    ],
+)
+def test_a_users_failing_selector_is_told_in_one_line(fedelect: Fedelect, tmp_path: Path, body: str, says: str) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    (tmp_path / "my_broken.py").write_text(body)
+    sys.modules.pop("my_broken", None)
+    code, _, err = fedelect("run", "mine.toml", "--selector", "my_broken:Own", "--out", "x")
+    assert code == 1 and says in err and err.startswith("error: ") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("body", ["raise RuntimeError('not today')", "def f(scores, labels):\n    return 3\n"])
+def test_a_users_failing_opinion_is_told_in_one_line(fedelect: Fedelect, tmp_path: Path, body: str) -> None:
+    (tmp_path / "mine.toml").write_text('opinion = "my_opinion:f"\n' + SCENARIO)
+    (tmp_path / "my_opinion.py").write_text(body)
+    sys.modules.pop("my_opinion", None)
+    code, _, err = fedelect("run", "mine.toml", "--out", "x")
+    assert code == 1 and "opinion" in err and err.startswith("error: ") and err.count("\n") == 1
+
+
+def test_peers_are_refused_where_there_is_a_server(fedelect: Fedelect) -> None:
+    code, _, err = fedelect("run", "digits", "--selector", "peers", "--out", "x")
+    assert code == 1 and "use --framework da" in err
+
+
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["fedelect", "--debug", "show", "nowhere"])
+    monkeypatch.setattr(sys, "argv", ["fedelect", "show", "nowhere", "--debug"])
     with pytest.raises(RunError):
         main()
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedelect.equations.cold_start import ColdStart, cold_start_groups
+from fedelect.seeds import stream
 
 
 @given(st.integers(1, 40), st.data())
@@ -47,3 +48,23 @@ def test_every_client_is_equally_likely_to_fill_up_the_last_group() -> None:
         repeated, times = np.unique(groups, return_counts=True)
         counts[repeated[times == 2]] += 1
     assert ((counts - 600) ** 2 / 600).sum() < 22.5  # 6 degrees of freedom, p = 0.001
+
+
+def test_improvised_groups_take_every_client_equally_often() -> None:
+    """One client of each of two groups is absent, drawn evenly, so no group is whole: whom to try is improvised."""
+    fresh, added = np.zeros(8), np.zeros(8)
+    for seed in range(4000):
+        cold = ColdStart(8, 4, seed)
+        here = np.ones(8, dtype=np.bool_)
+        for number in range(2):
+            here[cold.group(number)[stream(seed, "absent", number).integers(4)]] = False
+        first = cold.next_cohort(1, here)
+        assert first is not None
+        fresh[list(first)] += 1
+        cold.mark_tried(first)
+        second = cold.next_cohort(2, here)
+        assert second is not None
+        added[list(set(second) & set(first))] += 1
+    for counts in (fresh, added):
+        expected = counts.mean()
+        assert ((counts - expected) ** 2 / expected).sum() < 24.3  # 7 degrees of freedom, p = 0.001

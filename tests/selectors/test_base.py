@@ -1,5 +1,8 @@
 """The parts of the contract that the conformance suite does not reach."""
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,10 +13,12 @@ from fedelect.errors import (
     ConfigurationError,
     FeedbackError,
     MissingSignalError,
+    SelectorError,
     StaleAskError,
     StateError,
 )
-from fedelect.selectors import BpUcb, QuickInitUcb, RandomCohort, SubsetUcb
+from fedelect.selectors import AbstractSelector, BpUcb, QuickInitUcb, RandomCohort, SubsetUcb
+from fedelect.selectors.base import Available, Choice
 
 
 @pytest.mark.parametrize("kind", [SubsetUcb, QuickInitUcb, BpUcb])
@@ -48,6 +53,51 @@ def test_every_mistake_leaves_the_selector_as_it_was() -> None:
         selector.tell(ask, Feedback(reward=0.5))
 
 
+@pytest.mark.parametrize("kind", [SubsetUcb, QuickInitUcb, BpUcb, RandomCohort])
+@pytest.mark.parametrize("change", [{"clients": 4.0}, {"budget": True}, {"seed": None}, {"seed": 1.5}])
+def test_numbers_that_are_not_whole_are_refused_by_name(kind: type[RandomCohort], change: dict[str, Any]) -> None:
+    (name,) = change
+    with pytest.raises(ConfigurationError, match=f"{name} must be a whole number"):
+        kind(**({"clients": 4, "budget": 2, "seed": 7} | change))
+
+
+@pytest.mark.parametrize("kind", [SubsetUcb, QuickInitUcb, BpUcb, RandomCohort])
+def test_numpy_numbers_are_as_good_as_plain_ones(kind: type[RandomCohort]) -> None:
+    selector = kind(clients=np.int64(4), budget=np.int32(2), seed=np.uint8(7))  # type: ignore[arg-type]
+    assert json.loads(json.dumps(selector.state())) == selector.state()
+
+
+def test_what_is_no_ask_feedback_state_or_list_is_refused() -> None:
+    selector = RandomCohort(clients=4, budget=2, seed=7)
+    with pytest.raises(ConfigurationError, match="available must be client numbers"):
+        selector.ask(3)  # type: ignore[arg-type]
+    ask = selector.ask()
+    with pytest.raises(FeedbackError, match="takes a Feedback, got dict"):
+        selector.tell(ask, {})  # type: ignore[arg-type]
+    with pytest.raises(StaleAskError, match="got NoneType"):
+        selector.tell(None, Feedback())  # type: ignore[arg-type]
+    with pytest.raises(StateError, match="got NoneType"):
+        RandomCohort.restore(None)  # type: ignore[arg-type]
+
+
+class Odd(AbstractSelector):
+    def __init__(self, cohort: Any) -> None:
+        super().__init__(clients=4, budget=2, parameters={})
+        self.cohort = cohort
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return self.cohort, ()
+
+
+@pytest.mark.parametrize("cohort", [(0,), (0, 1, 2), (1, 0), (1, 1), (3, 4), (-1, 0), [0, 1], (0, np.int64(1)), (2, 3)])
+def test_a_cohort_that_may_not_be_elected_is_refused_and_uses_no_slot(cohort: Any) -> None:
+    selector = Odd(cohort)
+    with pytest.raises(SelectorError, match="Odd elected"):
+        selector.ask([0, 1, 2])
+    selector.cohort = (0, 1)
+    assert selector.ask().slot == 1
+
+
 def test_availability_is_checked() -> None:
     selector = RandomCohort(clients=4, budget=2, seed=7)
     with pytest.raises(AvailabilityError, match="1 of 4 clients are available"):
@@ -76,6 +126,8 @@ def test_a_state_of_another_selector_or_version_is_refused_by_name() -> None:
         {"parameters": {"clients": 4}},
         {"parameters": {"clients": 4, "budget": 9, "exploration": 1.0, "seed": 7}},
         {"slot": "many"},
+        {"slot": -5},
+        {"open": {"cohort": [1], "indices": []}},
         {"open": {"cohort": [0, 99], "indices": []}},
     ],
 )

@@ -64,3 +64,11 @@ def test_predefined_sets_must_have_the_size_of_the_budget(bad: list[list[int]]) 
 def test_a_fixed_cohort_of_nobody_is_refused() -> None:
     with pytest.raises(BudgetError):
         FixedCohort(clients=4, cohort=[])
+
+
+def test_stand_ins_are_drawn_evenly_over_the_slots() -> None:
+    counts = np.zeros(6)
+    for cohort in cohorts(FixedCohort(clients=6, cohort=[0, 1]), 2000, [0, 2, 3, 4, 5]):
+        counts[list(cohort)] += 1
+    assert counts[0] == 2000 and counts[1] == 0
+    assert ((counts[2:] - 500) ** 2 / 500).sum() < 16.3  # 3 degrees of freedom, p = 0.001

@@ -50,6 +50,24 @@ def test_parameters_and_lists_are_read() -> None:
     assert built.parameters == {"clients": 20, "budget": 5, "exploration": 0.5, "seed": 9}
 
 
+def test_lists_of_one_and_lists_of_lists_are_read() -> None:
+    assert SelectorSpec.parse("fixed:cohort=3,").build(clients=6, budget=1, seed=1).ask().cohort == (3,)
+    sets = SelectorSpec.parse("round-robin:cohorts=0,1;4,5").build(clients=6, budget=2, seed=1)
+    assert sets.ask().cohort == (0, 1) and sets.parameters["cohorts"] == [[0, 1], [4, 5]]
+
+
+def test_a_list_where_sets_belong_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="sets of 2 clients each"):
+        SelectorSpec.parse("random:cohorts=0,1").build(clients=6, budget=2, seed=1)
+
+
+def test_a_module_that_fails_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_failing_module.py").write_text("raise RuntimeError('not today')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigurationError, match="RuntimeError: not today"):
+        SelectorSpec.parse("my_failing_module:Thing")
+
+
 def test_the_papers_exploration_is_the_default() -> None:
     assert SelectorSpec.parse("quick-init-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 1.0
     assert SelectorSpec.parse("bp-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 0.01
@@ -91,7 +109,9 @@ def test_a_name_that_cannot_be_used_says_what_can(text: str, says: str) -> None:
 
 
 def test_a_value_of_the_wrong_kind_is_told_with_the_selector(own_module: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"selector '{own_module}:LowestFirst:offset=a': bad offset"):
+    with pytest.raises(
+        ConfigurationError, match=f"selector '{own_module}:LowestFirst:offset=a' cannot be built: bad offset"
+    ):
         SelectorSpec.parse(f"{own_module}:LowestFirst:offset=a").build(clients=6, budget=2, seed=1)
 
 

@@ -98,3 +98,13 @@ def test_noise_widens_its_index_too() -> None:
     selector = SubsetUcb(clients=1, budget=1, exploration=1.0, seed=2)
     selector.tell(selector.ask(), Feedback(reward=0.5, reward_noise=0.5))
     assert selector.ask().indices == pytest.approx((0.5 + math.sqrt(2 * math.log(2)),))
+
+
+def test_ties_among_tried_arms_are_drawn_evenly() -> None:
+    counts = [0, 0, 0]
+    for seed in range(3000):
+        selector = SubsetUcb(clients=3, budget=2, exploration=1.0, seed=seed)
+        for _ in range(3):
+            selector.tell(selector.ask(), Feedback(reward=0.5))
+        counts[sum(selector.ask().cohort) - 1] += 1
+    assert sum((count - 1000) ** 2 / 1000 for count in counts) < 13.8  # 2 degrees of freedom, p = 0.001

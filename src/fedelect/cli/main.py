@@ -48,10 +48,14 @@ def main() -> None:
     """Run the command line and exit: 0 well, 1 an error of ours, 2 a misused command, 130 stopped by Ctrl-C."""
     # Your own selectors and opinion functions are found in the folder you stand in; last, so that they hide nothing.
     sys.path.append(os.getcwd())
+    debug = "--debug" in sys.argv
+    sys.argv[1:] = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         app()
-    except FedelectError as error:
-        if "--debug" in sys.argv:
+    except Exception as error:
+        if debug:
             raise
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        known = isinstance(error, FedelectError)
+        text = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where"
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         sys.exit(1)

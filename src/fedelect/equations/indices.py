@@ -23,12 +23,9 @@ def ln_slot(slot: int) -> float:
     return float(decimal.Context(prec=25).ln(decimal.Decimal(slot)))
 
 
-def ucb_index(mean: Floats, pulls: Ints, *, slot: int, exploration: float) -> Floats:
-    """Optimistic value of each arm: mean + mu * sqrt(ln t / Pi); eq. `ucb-index`.
-
-    Shapes: (..., arms) -> (..., arms). `pulls` must be at least 1.
-    """
-    return mean + exploration * np.sqrt(math.log(slot) / pulls)
+def ucb_index(mean: float, pulls: int, *, slot: int, exploration: float) -> float:
+    """Optimistic value of an arm: mean + mu * sqrt(ln t / Pi); eq. `ucb-index`. `pulls` must be at least 1."""
+    return mean + exploration * math.sqrt(math.log(slot) / pulls)
 
 
 def widened(exploration: float, noise_variance: float) -> float:

@@ -5,6 +5,7 @@ slot. `ask`, `tell`, `abandon`, `state` and `restore` live here and are the same
 `_choose` and whatever of `_learn`, `_abandoned`, `_memory` and `_recall` it needs. Whatever raises, changes nothing.
 """
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
@@ -19,10 +20,11 @@ from fedelect.errors import (
     FeedbackError,
     MissingSignalError,
     NoElection,
+    SelectorError,
     StaleAskError,
     StateError,
 )
-from fedelect.vocabulary import Ask, Cohort, Feedback, Signal, as_cohort, check_budget
+from fedelect.vocabulary import Ask, Cohort, Feedback, Signal, as_cohort, check_budget, whole
 
 Available = NDArray[np.bool_] | None
 """(N,) mask of the clients that are there; None means all of them."""
@@ -50,9 +52,9 @@ class AbstractSelector(ABC):
 
     def __init__(self, *, clients: int, budget: int, parameters: Mapping[str, Any]) -> None:
         """Store what all selectors share; `parameters` are the constructor's arguments as JSON-able values."""
-        check_budget(clients, budget)
-        self.clients = clients
-        self.budget = budget
+        self.clients = whole("clients", clients)
+        self.budget = whole("budget", budget)
+        check_budget(self.clients, self.budget)
         self.parameters = dict(parameters)
         self._slot = 0
         self._open: Ask | None = None
@@ -72,6 +74,7 @@ class AbstractSelector(ABC):
         except NoElection:
             self._slot = slot  # the clients held the election; its slot is gone
             raise
+        self._check_cohort(cohort, mask)
         self._slot = slot
         self._open = Ask(slot, cohort, indices)
         return self._open
@@ -79,6 +82,8 @@ class AbstractSelector(ABC):
     def tell(self, ask: Ask, feedback: Feedback) -> None:
         """Close the open `ask` with what came of it, and learn from it."""
         self._check_open(ask)
+        if not isinstance(feedback, Feedback):
+            raise FeedbackError(f"tell() takes a Feedback, got {type(feedback).__name__}")
         for name, values in (("opinions", feedback.opinions), ("beliefs", feedback.beliefs)):
             if values is not None and values.size != self.clients:
                 raise FeedbackError(f"{name} has {values.size} values but there are {self.clients} clients")
@@ -112,6 +117,8 @@ class AbstractSelector(ABC):
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
         """The selector that `state` was taken from, going on exactly as it would have."""
+        if not isinstance(state, Mapping):
+            raise StateError(f"a state is a mapping as given by state(), got {type(state).__name__}")
         name, version = state.get("selector"), state.get("version")
         if name != cls.__name__ or version != cls.version:
             raise StateError(
@@ -120,9 +127,12 @@ class AbstractSelector(ABC):
             )
         try:
             selector = cls(**state["parameters"])
-            selector._slot = int(state["slot"])
+            selector._slot = whole("slot", state["slot"])
+            if selector._slot < (state["open"] is not None):
+                raise ValueError(f"slot {selector._slot}")
             if state["open"] is not None:
                 cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
+                selector._check_cohort(cohort, None)
                 selector._open = Ask(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
             selector._recall(state["memory"])
         except StateError:
@@ -148,7 +158,22 @@ class AbstractSelector(ABC):
     def _recall(self, memory: dict[str, Any]) -> None:
         """Take back what `_memory` gave."""
 
+    def _check_cohort(self, cohort: Cohort, available: Available) -> None:
+        """SelectorError unless `cohort` is `budget` distinct available clients, as a sorted tuple of plain ints."""
+        fits = type(cohort) is tuple and len(cohort) == self.budget and all(type(member) is int for member in cohort)
+        if not (
+            fits
+            and all(low < high for low, high in itertools.pairwise((-1, *cohort, self.clients)))
+            and (available is None or available[list(cohort)].all())
+        ):
+            raise SelectorError(
+                f"{type(self).__name__} elected {cohort!r}; a cohort is a sorted tuple of {self.budget} distinct "
+                f"clients (plain ints) out of those available in 0..{self.clients - 1}"
+            )
+
     def _check_open(self, ask: Ask) -> None:
+        if not isinstance(ask, Ask):
+            raise StaleAskError(f"hand back the Ask that ask() gave, got {type(ask).__name__}")
         if self._open is None:
             raise StaleAskError(f"slot {ask.slot} is closed and no ask is open; call ask() first")
         if ask != self._open:
@@ -160,6 +185,10 @@ class AbstractSelector(ABC):
     def _mask(self, available: Iterable[int] | None) -> Available:
         if available is None:
             return None
+        if not isinstance(available, Iterable):
+            raise ConfigurationError(
+                f"available must be client numbers, got {available!r}; leave it out for all clients"
+            )
         numbers = np.asarray(available if isinstance(available, np.ndarray) else list(available))
         if numbers.size and (not np.issubdtype(numbers.dtype, np.integer) or numbers.ndim != 1):
             raise ConfigurationError("available must be client numbers (integers), one for each client that is there")
@@ -176,12 +205,21 @@ class AbstractSelector(ABC):
         return mask
 
 
-def check_exploration(exploration: float) -> float:
-    """`exploration` as a float, checked to be finite and >= 0."""
-    try:
-        value = float(exploration)
-    except (TypeError, ValueError):
-        value = float("nan")
-    if not (np.isfinite(value) and value >= 0):
-        raise ConfigurationError(f"exploration must be a finite number >= 0, got {exploration!r}")
-    return value
+class AbstractUcb(AbstractSelector):
+    """What the three UCB selectors share: K of N clients, an exploration mu and a seed."""
+
+    def __init__(self, *, clients: int, budget: int, exploration: float, seed: int) -> None:
+        try:
+            self._exploration = float(exploration)
+        except (TypeError, ValueError):
+            self._exploration = float("nan")
+        if not 0.0 <= self._exploration < float("inf"):
+            raise ConfigurationError(f"exploration must be a finite number >= 0, got {exploration!r}")
+        self._seed = whole("seed", seed)
+        parameters = {
+            "clients": whole("clients", clients),
+            "budget": whole("budget", budget),
+            "exploration": self._exploration,
+            "seed": self._seed,
+        }
+        super().__init__(clients=clients, budget=budget, parameters=parameters)

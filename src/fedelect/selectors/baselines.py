@@ -1,14 +1,14 @@
 """Selectors that do not listen: a fixed cohort, a random one, and cohorts in turn."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.vocabulary import Cohort, as_cohort
+from fedelect.vocabulary import Cohort, as_cohort, whole
 
 PAPERS_FIRST_COHORT: Cohort = (0, 1, 10, 15, 19)
 """The one round-robin set that the paper names, {1, 2, 11, 16, 20} counted from 1."""
@@ -30,8 +30,8 @@ class FixedCohort(AbstractSelector):
     symmetric = False
 
     def __init__(self, *, clients: int, cohort: Iterable[int]) -> None:
-        self._cohort = as_cohort(cohort, clients=clients)
-        parameters = {"clients": clients, "cohort": list(self._cohort)}
+        self._cohort = as_cohort(cohort, clients=whole("clients", clients))
+        parameters = {"clients": whole("clients", clients), "cohort": list(self._cohort)}
         super().__init__(clients=clients, budget=len(self._cohort), parameters=parameters)
 
     def _choose(self, slot: int, available: Available) -> Choice:
@@ -45,13 +45,10 @@ class RandomCohort(AbstractSelector):
     advice: ClassVar[str] = "You want the baseline everybody uses, or no signal can be had."
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
-        super().__init__(
-            clients=clients,
-            budget=budget,
-            parameters={"clients": clients, "budget": budget, "seed": seed, "cohorts": _listed(cohorts)},
-        )
-        self._seed = seed
-        self._cohorts = None if cohorts is None else _predefined(cohorts, clients, budget)
+        sets = None if cohorts is None else _predefined(cohorts, clients, budget)
+        super().__init__(clients=clients, budget=budget, parameters=_parameters(clients, budget, seed, sets))
+        self._seed = whole("seed", seed)
+        self._cohorts = sets
         self.symmetric = cohorts is None
 
     def _choose(self, slot: int, available: Available) -> Choice:
@@ -75,13 +72,10 @@ class RoundRobin(AbstractSelector):
     symmetric = False
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
-        super().__init__(
-            clients=clients,
-            budget=budget,
-            parameters={"clients": clients, "budget": budget, "seed": seed, "cohorts": _listed(cohorts)},
-        )
-        self._seed = seed
-        self._cohorts = self._drawn() if cohorts is None else _predefined(cohorts, clients, budget)
+        sets = None if cohorts is None else _predefined(cohorts, clients, budget)
+        super().__init__(clients=clients, budget=budget, parameters=_parameters(clients, budget, seed, sets))
+        self._seed = whole("seed", seed)
+        self._cohorts = sets or self._drawn()
 
     def _drawn(self) -> list[Cohort]:
         rng = stream(self._seed, "round-robin")
@@ -99,14 +93,22 @@ class RoundRobin(AbstractSelector):
         return _first_available(order, available, seed=self._seed, slot=slot), ()
 
 
-def _listed(cohorts: Sequence[Iterable[int]] | None) -> list[list[int]] | None:
-    return None if cohorts is None else [list(map(int, cohort)) for cohort in cohorts]
+def _parameters(clients: int, budget: int, seed: int, sets: list[Cohort] | None) -> dict[str, Any]:
+    return {
+        "clients": whole("clients", clients),
+        "budget": whole("budget", budget),
+        "seed": whole("seed", seed),
+        "cohorts": None if sets is None else [list(cohort) for cohort in sets],
+    }
 
 
 def _predefined(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:
+    if not all(isinstance(cohort, Iterable) for cohort in cohorts):
+        raise ConfigurationError(f"cohorts must be one or more sets of {budget} clients each, got {cohorts!r}")
     checked = [as_cohort(cohort, clients=clients) for cohort in cohorts]
     if not checked or any(len(cohort) != budget for cohort in checked):
-        raise ConfigurationError(f"cohorts must be one or more sets of {budget} clients each, got {_listed(cohorts)}")
+        listed = [list(cohort) for cohort in checked]
+        raise ConfigurationError(f"cohorts must be one or more sets of {budget} clients each, got {listed}")
     return checked
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from fedelect.equations.cold_start import ColdStart
 from fedelect.equations.indices import elect
-from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
+from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal
 
 
 @final
-class BpUcb(AbstractSelector):
+class BpUcb(AbstractUcb):
     """The K clients with the highest mean + belief share / N + mu * sqrt(ln t / Pi); eq. `ucb1`.
 
     A client's mean is over its own opinions in the slots in which it was elected and gave one; its pulls count its
@@ -31,18 +31,12 @@ class BpUcb(AbstractSelector):
     advice: ClassVar[str] = "Opinions must not reach the server (FL&DA): the clients elect among themselves."
 
     def __init__(self, *, clients: int, budget: int, exploration: float = 0.01, seed: int) -> None:
-        super().__init__(
-            clients=clients,
-            budget=budget,
-            parameters={"clients": clients, "budget": budget, "exploration": exploration, "seed": seed},
-        )
-        self._exploration = check_exploration(exploration)
-        self._seed = seed
-        self._cold = ColdStart(clients, budget, seed)
-        self._pulls = np.zeros(clients, dtype=np.int64)
-        self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
-        self._total = np.zeros(clients)  # their sum
-        self._beliefs = np.full(clients, np.nan)
+        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
+        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        self._pulls = np.zeros(self.clients, dtype=np.int64)
+        self._given = np.zeros(self.clients, dtype=np.int64)  # opinions given while elected
+        self._total = np.zeros(self.clients)  # their sum
+        self._beliefs = np.full(self.clients, np.nan)
 
     @property
     def means(self) -> Floats:

@@ -1,7 +1,8 @@
 """Selectors by name: ours, those that other packages offer by entry point, and `module:Class`.
 
 A specification is `NAME`, `NAME:key=value,key=value` or `module:Class[:key=value,...]`. A value may be a list, whose
-items are separated by commas too: `fixed:cohort=0,1,2,3,4`.
+items are separated by commas too: `fixed:cohort=0,1,2,3,4` (`cohort=3,` for a list of one), or a list of lists:
+`round-robin:cohorts=0,1;2,3`.
 """
 
 import importlib
@@ -88,7 +89,9 @@ class SelectorSpec:
         missing = [
             key
             for key, parameter in accepted.items()
-            if parameter.default is inspect.Parameter.empty and key not in arguments
+            if parameter.default is inspect.Parameter.empty
+            and parameter.kind not in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+            and key not in arguments
         ]
         if missing:
             raise ConfigurationError(
@@ -99,8 +102,8 @@ class SelectorSpec:
             selector = self.make(**arguments)
         except FedelectError:
             raise
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(f"selector {self.text!r}: {error}") from error
+        except Exception as error:  # whatever a user's class raises
+            raise ConfigurationError(f"selector {self.text!r} cannot be built: {error}") from error
         if selector.budget != budget:
             raise BudgetError(
                 f"selector {self.text!r} elects {selector.budget} clients where the scenario's budget is {budget}; "
@@ -120,9 +123,10 @@ def _named(name: str, classes: Mapping[str, Make]) -> Make:
 def _imported(module: str, attribute: str) -> type[AbstractSelector]:
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever a user's module raises
         raise ConfigurationError(
-            f"selector {module}:{attribute} cannot be imported: {error}; is the module on PYTHONPATH?"
+            f"selector {module}:{attribute} cannot be imported: {type(error).__name__}: {error}; "
+            f"is the module in this folder or on PYTHONPATH, and sound?"
         ) from error
     return _checked(found, f"{module}:{attribute}")
 
@@ -145,12 +149,17 @@ def _parameters(text: str, rest: str) -> dict[str, Any]:
             values[key].append(item)
         else:
             raise ConfigurationError(f"selector {text!r}: expected key=value after the name, got {item!r}")
-    return {name: _value(items) for name, items in values.items()}
+    return {name: _value(",".join(items)) for name, items in values.items()}
 
 
-def _value(items: list[str]) -> Any:
-    parsed = [_scalar(item.strip()) for item in items]
-    return parsed[0] if len(parsed) == 1 else parsed
+def _value(text: str) -> Any:
+    if ";" in text:
+        return [_list(part) for part in text.split(";")]
+    return _list(text) if "," in text else _scalar(text.strip())
+
+
+def _list(text: str) -> list[int | float | str]:
+    return [_scalar(item.strip()) for item in text.split(",") if item.strip()]
 
 
 def _scalar(text: str) -> int | float | str:

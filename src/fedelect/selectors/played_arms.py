@@ -7,13 +7,13 @@ best means of each number of pulls; there are few such numbers (at most about sq
 import bisect
 import heapq
 import itertools
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fedelect.equations.indices import ucb_index
 from fedelect.selectors.base import Available
 from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Cohort
@@ -103,13 +103,12 @@ class PlayedArms:
     def best(self, *, slot: int, exploration: float) -> BestPlayed:
         """The arms with the highest index mean + mu * sqrt(ln t / Pi); eq. `ucb-index`."""
         best, runs = float("-inf"), []
-        log = math.log(slot)
         for pulls in sorted(self._ranks):
             rank = self._ranks[pulls]
             mean = rank.best_mean()
             if mean is None:
                 continue
-            index = mean + exploration * math.sqrt(log / pulls)
+            index = ucb_index(mean, pulls, slot=slot, exploration=exploration)
             if index > best:
                 best, runs = index, [rank.by_mean[mean]]
             elif index == best:

@@ -13,22 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.indices import widened
+from fedelect.equations.indices import ucb_index
 from fedelect.seeds import Draws
 from fedelect.selectors.additive_arms import AdditiveArms
-from fedelect.selectors.base import AbstractSelector, Available, Choice, check_exploration
+from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.selectors.played_arms import PlayedArms
+from fedelect.selectors.reward_noise import RewardNoise
 from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal
 
 
 @final
-class QuickInitUcb(AbstractSelector):
+class QuickInitUcb(AbstractUcb):
     """UCB over all K-subsets after a cold start of ceil(N / K) slots; Algorithm 1, eq. `ucb-index`.
 
     A client's score is the reward of its cold-start group (the mean, if it was in two). An arm starts with the mean
     of its members' scores, counted as one pull; each play adds a reward and a pull. Ties are drawn uniformly from the
-    selector's own stream.
+    selector's own stream. Noise that was added to the rewards (`Feedback.reward_noise`, a standard deviation) widens
+    the exploration term by sqrt(1 + 4 * its mean variance).
 
     Args:
         clients: N.
@@ -41,20 +43,13 @@ class QuickInitUcb(AbstractSelector):
     advice: ClassVar[str] = "The server may see the average opinion (FL&FA) and slots are few: the paper's choice."
 
     def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
-        super().__init__(
-            clients=clients,
-            budget=budget,
-            parameters={"clients": clients, "budget": budget, "exploration": exploration, "seed": seed},
-        )
-        self._exploration = check_exploration(exploration)
-        self._seed = seed
-        self._cold = ColdStart(clients, budget, seed)
-        self._score_total = np.zeros(clients)
-        self._score_count = np.zeros(clients, dtype=np.int64)
-        self._score = np.full(clients, np.nan)
-        self._played = PlayedArms(budget)
-        self._noise = 0.0  # sum of the variances of the noise on the rewards
-        self._rewards = 0
+        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
+        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        self._score_total = np.zeros(self.clients)
+        self._score_count = np.zeros(self.clients, dtype=np.int64)
+        self._score = np.full(self.clients, np.nan)
+        self._played = PlayedArms(self.budget)
+        self._noise = RewardNoise()
         self._fresh: AdditiveArms | None = None  # over all clients; built after the cold start
         self._fresh_among: tuple[NDArray[np.bool_], AdditiveArms] | None = None  # for the last `available`
         self._cold_log: list[tuple[int, Cohort, float]] = []  # (group number or -1, cohort, reward)
@@ -68,12 +63,12 @@ class QuickInitUcb(AbstractSelector):
         group = self._cold.next_cohort(slot, available)
         if group is not None:
             return group, ()
-        exploration = widened(self._exploration, self._noise / self._rewards)
+        exploration = self._noise.widen(self._exploration)
         fresh = self._fresh_arms(available)
         unplayed = fresh.best()
         played = self._played.among(available).best(slot=slot, exploration=exploration)
         # An arm not played since the cold start has one pull.
-        index = float("-inf") if unplayed is None else unplayed.mean + exploration * math.sqrt(math.log(slot))
+        index = float("-inf") if unplayed is None else ucb_index(unplayed.mean, 1, slot=slot, exploration=exploration)
         rivals = played.count if played.index >= index else 0
         fresh_ones = 0 if unplayed is None or index < played.index else unplayed.count
         draws = Draws(self._seed, "ties", slot)
@@ -95,8 +90,7 @@ class QuickInitUcb(AbstractSelector):
 
     def _learn(self, ask: Ask, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._noise += feedback.reward_noise**2
-        self._rewards += 1
+        self._noise.note(feedback.reward_noise)
         if not ask.indices:
             self._cold_log.append((self._cold.group_number(ask.cohort), ask.cohort, feedback.reward))
             self._learn_scores(ask.cohort, feedback.reward)
@@ -130,8 +124,7 @@ class QuickInitUcb(AbstractSelector):
             "cold_members": pack(np.array(improvised), "<u4"),
             "cold_rewards": pack(np.array([reward for _, _, reward in self._cold_log]), "<f8"),
             "played": self._played.memory(),
-            "noise": self._noise,
-            "rewards": self._rewards,
+            "noise": self._noise.memory(),
         }
 
     def _recall(self, memory: dict[str, Any]) -> None:
@@ -145,5 +138,4 @@ class QuickInitUcb(AbstractSelector):
             self._cold_log.append((number, cohort, reward))
             self._learn_scores(cohort, reward)
         self._played.recall(memory["played"])
-        self._noise = float(memory["noise"])
-        self._rewards = int(memory["rewards"])
+        self._noise.recall(memory["noise"])

@@ -101,9 +101,9 @@ def load_opinion(name: str) -> Opinion:
     module, _, attribute = name.partition(":")
     try:
         function = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # whatever a user's module raises
         raise ConfigurationError(
-            f"opinion = {name!r} cannot be imported: {error}; "
+            f"opinion = {name!r} cannot be imported: {type(error).__name__}: {error}; "
             f'give "accuracy" or "module:function" with the module on PYTHONPATH'
         ) from error
     if not callable(function):
