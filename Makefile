@@ -1,9 +1,10 @@
 # Everything a developer or CI runs. `make demo` and `make test` set up what they need.
 PYTHON ?= python3
 VENV   ?= .venv
+BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 
-.PHONY: help setup demo test check lint types layers format clean
+.PHONY: help setup demo test check lint types layers format clean bench-rivals bench
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -11,6 +12,8 @@ help:
 	@echo "make check   lint, types, import layers, tests (what CI runs)"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
+	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
+	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
 
 setup: $(VENV)/.ready
 
@@ -42,5 +45,15 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench-rivals: $(BENCH)/.ready
+
+$(BENCH)/.ready: pyproject.toml benchmarks/rivals.txt
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --requirement benchmarks/rivals.txt --editable .
+	@touch $@
+
+bench: bench-rivals
+	$(BENCH)/bin/python benchmarks/engine.py $(BENCH_OPTIONS)
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

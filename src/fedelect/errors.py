@@ -101,3 +101,11 @@ class MissingExtraError(FedelectError, ImportError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an extra that is not installed; run: pip install 'fedelect[{extra}]'")
+        self._arguments = (feature, extra)
+
+    def __reduce__(self) -> tuple[type["MissingExtraError"], tuple[str, str], dict[str, object]]:
+        return (
+            type(self),
+            self._arguments,
+            self.__dict__,
+        )  # so that one raised in a worker process can be shown by its parent

@@ -243,3 +243,13 @@ def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     assert not read_run(tmp_path / "run").complete
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     assert read_run(tmp_path / "run").complete
+
+
+def test_the_engine_can_be_chosen_and_is_recorded(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    for option, name in ((("--engine", "plain"), "plain"), ((), "stacked-auto")):
+        code, _, _ = fedelect("run", "mine.toml", *option, "--workers", "1", "--out", name)
+        assert code == 0
+        assert (read_run(tmp_path / name).header.engine or "").removesuffix("-numpy") == name
+    code, _, err = fedelect("run", "mine.toml", "--engine", "fast", "--out", "none")
+    assert code == 1 and "allowed" in err and "auto, plain, gram, primal" in err

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -8,6 +8,7 @@ from tests.reference.federation import svm_slot
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, initial_model, train
 from fedelect.federation.linear import LOSSES, mean_loss
+from fedelect.federation.local_training import train_locally
 from fedelect.scenario import ChannelConfig, DataConfig, Dataset, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import stream
 
@@ -35,6 +36,19 @@ def test_a_slot_is_the_one_written_out_with_loops() -> None:
     assert result.arrivals.shape == (4, 3)
     assert result.arrivals.all()
     assert result.losses is None
+
+
+@pytest.mark.parametrize("shuffle", ["round", "slot"])
+def test_the_samples_keep_one_order_for_a_round_or_a_slot_if_told_so(shuffle: Literal["round", "slot"]) -> None:
+    scenario = world(model=ModelConfig(step=0.05, epochs=2, batch=6, precision="float64", shuffle=shuffle))
+    (result,) = train(scenario, [Job(cohort=(2,), seed=3, trial=1, slot=7)])
+    inputs, labels = scenario.train_inputs[2], scenario.train_labels[2]
+    model = initial_model(scenario)
+    for round_ in range(4):
+        name = (1, 7, round_, 2) if shuffle == "round" else (1, 7, 2)
+        order = stream(3, "training", *name).permutation(len(labels))
+        model = train_locally(LOSSES["svm"], model, inputs, labels, np.stack([order, order]), step=0.05, batch=6)
+    assert np.array_equal(result.model, model)
 
 
 def test_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call() -> None:

@@ -23,6 +23,23 @@ _counts = st.integers(1, 10**6)
 
 
 @st.composite
+def models(draw: st.DrawFn) -> ModelConfig:
+    kind = draw(st.sampled_from(["svm", "softmax", "mlp", "cnn", "my.module:factory"]))
+    step, batch = draw(_positive), draw(_counts)
+    if kind in ("svm", "softmax"):
+        return ModelConfig(kind=kind, step=step, batch=batch)
+    return ModelConfig(
+        kind=kind,
+        step=step,
+        batch=batch,
+        optimiser="sgd",
+        momentum=draw(st.floats(0, 1, exclude_max=True)),
+        weight_decay=draw(_positive),
+        loss=draw(st.sampled_from(["cross-entropy", "my.module:loss"])),
+    )
+
+
+@st.composite
 def configs(draw: st.DrawFn) -> ScenarioConfig:
     clients = draw(st.integers(1, 12))
     sizes = sorted(draw(st.tuples(_counts, _counts)))
@@ -52,7 +69,7 @@ def configs(draw: st.DrawFn) -> ScenarioConfig:
             samples=(sizes[0], sizes[1]),
             test_share=draw(st.sampled_from(["global", "own"])),
         ),
-        model=ModelConfig(kind=draw(st.sampled_from(["svm", "softmax"])), step=draw(_positive), batch=draw(_counts)),
+        model=draw(models()),
         channel=ChannelConfig(
             upload_probability=draw(st.floats(0, 1) | derived | each),
             threshold_db=draw(st.floats(-300, 300)),
@@ -111,6 +128,15 @@ BAD = [
     ("[model]\nstep = inf", "model.step", "inf", "a number > 0"),
     ("[model]\nstep = -1e-7", "model.step", "-1e-07", "a number > 0"),
     ('[model]\nkind = "deep"', "model.kind", "deep", '"svm" or "softmax"'),
+    ('[model]\nkind = "my_module:"', "model.kind", "my_module:", '"cnn" or "module:factory"'),
+    ('[model]\noptimiser = "adam"', "model.optimiser", "adam", 'with a PyTorch module only; kind = "svm"'),
+    ("[model]\nmomentum = 0.9", "model.momentum", "0.9", 'with a PyTorch module only; kind = "svm"'),
+    ('[model]\nkind = "softmax"\nweight_decay = 1', "model.weight_decay", "1.0", 'only; kind = "softmax"'),
+    ('[model]\nloss = "my_module:loss"', "model.loss", "my_module:loss", 'only; kind = "svm"'),
+    ('[model]\nkind = "mlp"\nloss = "hinge"', "model.loss", "hinge", '"cross-entropy" or "module:function"'),
+    ('[model]\nkind = "mlp"\nmomentum = 1.0', "model.momentum", "1.0", "a number >= 0 and < 1"),
+    ('[model]\nkind = "cnn"\noptimiser = "rms"', "model.optimiser", "rms", '"sgd" or "adam"'),
+    ('[model]\nkind = "cnn"\noptimiser = "adam"\nmomentum = 0.5', "model.momentum", "0.5", 'optimiser = "sgd" only'),
     ('[model]\nprecision = "half"', "model.precision", "half", '"float32" or "float64"'),
     ("[channel]\nupload_probability = 1.5", "channel.upload_probability", "1.5", "a number in [0, 1]"),
     ('[channel]\nupload_probability = "guess"', "channel.upload_probability", "guess", '"derived"'),

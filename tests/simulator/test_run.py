@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def simulate(work: Plan, dataset: Dataset, folder: Path, **options: Any) -> Run:
-    simulate_into(work, dataset, folder, **options)
+    simulate_into(work, dataset, folder, **{"workers": 1} | options)
     return read_run(folder)
 
 
@@ -105,12 +105,13 @@ folder, framework = sys.argv[1:]
 names = {"fa": ("quick-init-ucb", "subset-ucb", "random"), "da": ("bp-ucb", "peers:loss=0.1", "random")}[framework]
 slots = {"fa": 30, "da": 12}[framework]
 work = plan(*names, framework=framework, slots=slots, config=tiny(start="warm"))
-simulate(work, digits(), Path(folder), checkpoint_every_s=0.02)
+simulate(work, digits(), Path(folder), checkpoint_every_s=0.02, workers=1)
 """
 
 
 def in_another_process(folder: Path, framework: str) -> subprocess.Popen[bytes]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
+    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), framework], env=environment, cwd=ROOT)
 
 

@@ -7,11 +7,22 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from fedelect.cli.load import load_config, load_data
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
+from fedelect.federation import DEFAULT_ENGINE
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.records import read_table
 from fedelect.scenario import Dataset
@@ -41,6 +52,29 @@ def run(
     trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 1,
     seed: Annotated[int, typer.Option(help="The one seed of the run.")] = 1,
     out: Annotated[Path, typer.Option(help="Run folder; the same command on it resumes.")] = Path("runs/latest"),
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What trains: auto; plain, the reference loop; gram or primal, the two fast ways for linear models; "
+            "torch-loop or torch-vmap, the two for PyTorch modules. Their results agree to rounding, not to the bit."
+        ),
+    ] = DEFAULT_ENGINE,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes to spread the trials over; one for each core if left out, 1 for none beside this one. "
+            "The results are the same for any number, and a run may be resumed with another."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Spread the trials over a Ray cluster: HOST:PORT of its head, auto, or local to start one here. "
+            "The same fedelect, and your own modules, must be importable on its machines. "
+            "With --workers N, in N actors. Needs the extra `ray`.",
+        ),
+    ] = None,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
@@ -58,25 +92,43 @@ def run(
     )
     console = Console()
     dataset = load_data(config, scenario)
-    simulate_with_progress(plan, dataset, out, console)
+    simulate_with_progress(plan, dataset, out, console, engine=engine, workers=workers, ray_address=ray)
     print_summary(read_table(out), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
 
 
-def simulate_with_progress(plan: Plan, dataset: Dataset, out: Path, console: Console) -> None:
-    """Run the plan under a progress bar over replica-slots."""
+class _Rate(ProgressColumn):
+    """Steps a second of late."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.3g}/s" if speed < 1000 else f"{speed:.0f}/s")
+
+
+def simulate_with_progress(
+    plan: Plan,
+    dataset: Dataset,
+    out: Path,
+    console: Console,
+    *,
+    engine: str = DEFAULT_ENGINE,
+    workers: int | None = None,
+    ray_address: str | None = None,
+) -> None:
+    """Run the plan under a progress bar over replica-slots; see `simulate`."""
     title = f"{plan.config.name}, FL&{plan.framework.upper()}"
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("replica-slots"),
+        _Rate(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    bar = Progress(*columns, console=console)
+    bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a slot may take minutes
     task = bar.add_task(title, total=None)
 
     def show(finished: int, total: int) -> None:
@@ -85,7 +137,9 @@ def simulate_with_progress(plan: Plan, dataset: Dataset, out: Path, console: Con
 
     try:
         command = shlex.join(["fedelect", *sys.argv[1:]])
-        simulate(plan, dataset, out, command=command, progress=show)
+        simulate(
+            plan, dataset, out, command=command, progress=show, engine=engine, workers=workers, ray_address=ray_address
+        )
     except KeyboardInterrupt:
         bar.stop()
         console.print("stopped; give the same command again to go on", highlight=False)

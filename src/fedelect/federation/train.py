@@ -71,17 +71,30 @@ def train(scenario: Scenario, jobs: Sequence[Job], *, losses: bool = False) -> l
         ConfigurationError: A job names no or unknown clients, or its start model does not fit the scenario, or
             training diverges.
     """
-    done: dict[tuple[Cohort, bytes, int, int, int], Training] = {}
+    done: dict[JobKey, Training] = {}
     results = []
     for job in jobs:
-        cohort = as_cohort(job.cohort, clients=scenario.clients)
-        start = _start_model(scenario, job)
-        key = (cohort, start.tobytes(), job.seed, job.trial, job.slot)
+        cohort, start, key = checked(scenario, job)
         if key not in done:
             with np.errstate(over="ignore", invalid="ignore"):  # divergence is told apart below
                 done[key] = _train_one(scenario, cohort, start, job, losses=losses)
         results.append(done[key])
     return results
+
+
+JobKey = tuple[Cohort, bytes, int, int, int]
+"""What jobs that are equal have in common: cohort, start model, seed, trial, slot."""
+
+
+def checked(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
+    """The job's cohort in order, its start model in the scenario's precision, and what it is known by.
+
+    Raises:
+        ConfigurationError: The job does not fit the scenario.
+    """
+    cohort = as_cohort(job.cohort, clients=scenario.clients)
+    start = _start_model(scenario, job)
+    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot)
 
 
 def _start_model(scenario: Scenario, job: Job) -> Model:
@@ -116,13 +129,23 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
         if losses:
             own = [mean_loss(loss, model, scenario.train_inputs[n], scenario.train_labels[n]) for n in cohort]
             round_losses.append(float(np.average(own, weights=sizes)))
+    return finished(scenario, model, arrivals, np.array(round_losses) if losses else None)
+
+
+def finished(scenario: Scenario, model: Model, arrivals: NDArray[np.bool_], losses: Floats | None = None) -> Training:
+    """What came of a job, made read only.
+
+    Raises:
+        ConfigurationError: The training diverged.
+    """
     if not np.isfinite(model).all():
+        settings = scenario.config.model
         raise ConfigurationError(
-            f"model.step: got {config.model.step}, under which training leaves the range of "
-            f"{config.model.precision}; allowed: a smaller step"
+            f"model.step: got {settings.step}, under which training leaves the range of "
+            f"{settings.precision}; allowed: a smaller step"
         )
     model.flags.writeable = arrivals.flags.writeable = False
-    return Training(model=model, arrivals=arrivals, losses=np.array(round_losses) if losses else None)
+    return Training(model=model, arrivals=arrivals, losses=losses)
 
 
 def _local_model(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:
@@ -135,6 +158,7 @@ def _local_model(scenario: Scenario, model: Model, client: int, job: Job, round_
         slot=job.slot,
         round_=round_,
         client=client,
+        shuffle=settings.shuffle,
     )
     return train_locally(
         LOSSES[settings.kind],

@@ -22,6 +22,12 @@ def _key(meaning: str, allowed: str, **bounds: Any) -> Meta:
     return Meta(description=meaning, extra={"allowed": allowed}, **bounds)
 
 
+LINEAR_KINDS = ("svm", "softmax")
+"""Values of `model.kind` that name linear models; any other names a PyTorch module."""
+
+PYTORCH_KEYS = ("optimiser", "momentum", "weight_decay", "loss")
+"""Keys of [model] that linear models do not have."""
+
 _Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 _Count = Annotated[int, Meta(ge=1)]
 _DECIBELS = "a number from -300 to 300"
@@ -55,13 +61,45 @@ class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """[model]: what is trained, and how a client trains it."""
 
-    kind: Annotated[Literal["svm", "softmax"], _key("linear model", '"svm" or "softmax"')] = "svm"
-    step: Annotated[float, _key("step size of SGD", "a number > 0", gt=0.0, le=_LARGEST)] = 1e-7
+    kind: Annotated[
+        str,
+        _key(
+            "linear model (svm, softmax), or PyTorch module from (B, features) to (B, classes)",
+            '"svm" or "softmax"; "mlp", "cnn" or "module:factory" with the extra `torch`',
+            pattern=r"^(svm|softmax|mlp|cnn)$|^[\w.]+:\w+$",
+        ),
+    ] = "svm"
+    step: Annotated[float, _key("step size of SGD or Adam", "a number > 0", gt=0.0, le=_LARGEST)] = 1e-7
     epochs: Annotated[int, _key("local epochs in each round (E)", "a whole number >= 1", ge=1)] = 10
     batch: Annotated[int, _key("minibatch size (B)", "a whole number >= 1", ge=1)] = 100
+    shuffle: Annotated[
+        Literal["epoch", "round", "slot"],
+        _key(
+            "samples are reshuffled every epoch, or keep one order for a round or a slot (faster, other draws)",
+            '"epoch", "round" or "slot"',
+        ),
+    ] = "epoch"
     precision: Annotated[Literal["float32", "float64"], _key("floats of model and data", '"float32" or "float64"')] = (
         "float32"
     )
+    optimiser: Annotated[
+        Literal["sgd", "adam"], _key("PyTorch only; its state starts fresh in each round", '"sgd" or "adam"')
+    ] = "sgd"
+    momentum: Annotated[float, _key("PyTorch with SGD only", "a number >= 0 and < 1", ge=0.0, lt=1.0)] = 0.0
+    weight_decay: Annotated[float, _key("PyTorch only", "a number >= 0", ge=0.0, le=_LARGEST)] = 0.0
+    loss: Annotated[
+        str,
+        _key(
+            "PyTorch only; your own takes (scores, labels) and gives one number",
+            '"cross-entropy" or "module:function"',
+            pattern=r"^cross-entropy$|^[\w.]+:\w+$",
+        ),
+    ] = "cross-entropy"
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is one of the linear models, which need no PyTorch."""
+        return self.kind in LINEAR_KINDS
 
 
 class ChannelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -163,6 +201,7 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             except TypeError as error:
                 raise ConfigurationError(f"{field.name}: got {value!r}, which is not a plain value") from error
         _check_sizes(self)
+        _check_model(self.model)
         _check_topology(self)
 
 
@@ -178,6 +217,15 @@ def _check_sizes(config: ScenarioConfig) -> None:
         value = getattr(channel, name)
         if isinstance(value, tuple) and len(value) != config.clients:
             raise _wrong(f"channel.{name}", f"{len(value)} values", f"; clients = {config.clients}")
+
+
+def _check_model(model: ModelConfig) -> None:
+    for name in PYTORCH_KEYS:
+        value = getattr(model, name)
+        if model.linear and value != getattr(ModelConfig(), name):
+            raise _wrong(f"model.{name}", repr(value), f', with a PyTorch module only; kind = "{model.kind}"')
+    if model.momentum and model.optimiser != "sgd":
+        raise _wrong("model.momentum", model.momentum, ', with optimiser = "sgd" only; Adam has its own')
 
 
 def _check_topology(config: ScenarioConfig) -> None:

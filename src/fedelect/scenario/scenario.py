@@ -14,7 +14,7 @@ from fedelect.scenario.topology import draw_topology
 from fedelect.vocabulary import Cohort, Floats, Ints
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Scenario:
     """Clients with their data, places, links and channels. Made by `build_scenario`; all arrays are read only.
 

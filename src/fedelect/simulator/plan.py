@@ -59,6 +59,25 @@ class Plan:
         check_fits(selector, self.framework, spec.text)
         return selector
 
+    def draw(self, trial: int) -> int:
+        """Which draw of the world a trial lives in; trials share one unless the scenario redraws it."""
+        return trial // (self.config.redraw_every or self.trials)
+
+    @property
+    def can_travel(self) -> bool:
+        """Whether another process can make the same selectors, opinions and models from their texts."""
+        named = (self.config.opinion, self.config.model.kind, self.config.model.loss)
+        if any(name.startswith("__main__:") for name in named):
+            return False
+        try:
+            remade = parse_selectors([spec.text for spec in self.selectors])
+        except ConfigurationError:
+            return False
+        return all(
+            spec.make is other.make and spec.parameters == other.parameters and spec.make.__module__ != "__main__"
+            for spec, other in zip(self.selectors, remade, strict=True)
+        )
+
 
 def elected_by_peers(
     *,

@@ -1,16 +1,18 @@
-"""The simulator: all replicas (trials x selectors) advance together, slot by slot, into a run folder.
+"""The simulator: all replicas (trials x selectors) of a plan, into a run folder.
 
-A run can be killed at any moment and goes on when it is started again: records are appended slot by slot, and every
-few seconds a checkpoint holds the selectors' states and, under a warm start, the models. Slots that were recorded
-after the last checkpoint are played again and must give the same records.
+Trials are dealt to shards (`shard.py`), which an executor plays in this process, in worker processes (`workers.py`) or
+on a Ray cluster (`cluster.py`). This process alone writes the run folder: records are appended as they come, and every
+few seconds a checkpoint holds, trial by trial, the selectors' states and, under a warm start, the models. A run can be
+killed at any moment and goes on when it is started again, also with another number of workers. Slots that were
+recorded after the last checkpoint are played again and must give the same records; so are those of a lost worker.
 """
 
+import itertools
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,25 +20,36 @@ from threadpoolctl import threadpool_limits
 
 import fedelect
 from fedelect.analytics import Opinion, judge
-from fedelect.errors import RunError
-from fedelect.federation import Engine, PlainEngine
-from fedelect.loop import Replica, play_slot
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Dataset, Scenario, build_scenario
+from fedelect.simulator.cluster import RayActors
 from fedelect.simulator.plan import Plan, load_opinion, plain
+from fedelect.simulator.shard import (
+    Failed,
+    Played,
+    Shard,
+    TrialSave,
+    Work,
+    unreadable_checkpoint,
+)
+from fedelect.simulator.workers import Executor, InThisProcess, Lost, WorkerProcesses, usable_cores
 from fedelect.vocabulary import mean_present
 
 CHECKPOINT_EVERY_S = 5.0
 
+LOSSES_ALLOWED = 3
+"""How often in a row the worker of a shard may be lost before any of its trials got further; then the run is ended."""
+
 Progress = Callable[[int, int], None]
-"""Told (replica-slots finished, replica-slots in all) after every slot."""
+"""Told (replica-slots finished, replica-slots in all), over all trials, whenever some are recorded."""
 
 
-class _Saved(msgspec.Struct, frozen=True):
-    """A checkpoint: for each replica, in order, the selector's state and its model (array bytes) or None."""
+class _Checkpoint(msgspec.Struct, frozen=True):
+    """The payload of a checkpoint: where each trial stands that was begun."""
 
-    states: list[dict[str, Any]]
-    models: list[bytes | None]
+    trials: list[TrialSave]
 
 
 def simulate(
@@ -45,72 +58,197 @@ def simulate(
     out: Path,
     *,
     command: str = "",
-    engine: Engine | None = None,
+    engine: Engine | str | None = None,
     progress: Progress = lambda finished, total: None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
+    workers: int | None = None,
+    ray_address: str | None = None,
 ) -> None:
     """Run `plan` into the folder `out`, going on where an earlier run of the same plan stopped.
+
+    The records do not depend on `workers` or `ray_address`.
 
     Args:
         plan: What to simulate.
         dataset: The data that the plan's scenario deals to its clients.
         out: The run folder; made if it is not there.
         command: The command line to note in the records.
-        engine: What trains; the plain reference loop if None.
-        progress: Called after every slot.
+        engine: What trains: the name of an engine, the default one if None, or an object, which stays in this process.
+        progress: Called when the run begins and whenever slots were recorded.
         checkpoint_every_s: Seconds of work between checkpoints.
+        workers: Into how many processes to spread the trials; one for each usable core if None. 1 is this process.
+        ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
     """
-    engine = engine or PlainEngine()
-    opinion = load_opinion(plan.config.opinion)
-    worlds = _worlds(plan, dataset)
-    replicas = [
-        Replica(spec.text, trial, worlds[trial], plan.build(spec, worlds[trial], trial))
-        for trial in range(plan.trials)
-        for spec in plan.selectors
-    ]
-    header = _header(plan, worlds, _untrained(worlds, engine, opinion), engine.name, command)
-    total = plan.slots * len(replicas)
+    made = make_engine(engine or DEFAULT_ENGINE, plan.config) if engine is None or isinstance(engine, str) else engine
+    places = _places(plan, workers, ray_address, stays_here=made is engine)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
-    with open_run(out, header) as writer, threadpool_limits(limits=1, user_api="blas"):
-        start = _resume(writer, replicas, engine)
-        progress(start * len(replicas), total)
-        saved_at = time.monotonic()
-        for slot in range(start + 1, plan.slots + 1):
-            records = play_slot(
-                replicas, slot=slot, framework=plan.framework, seed=plan.seed, engine=engine, opinion=opinion
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        open_run(out, _header(plan, dataset, made, command)) as writer,
+    ):
+        drive = _Drive(plan, writer, progress, checkpoint_every_s)
+        if not drive.unfinished:
+            return
+        name = engine if isinstance(engine, str) else DEFAULT_ENGINE
+        work = Work.of(plan, engine=name, engine_recorded=made.name)
+        executor: Executor
+        if ray_address is not None:
+            executor = actors = RayActors(ray_address, cores=places, work=work, dataset=dataset)
+            places = workers or actors.cores
+        elif min(places, len(drive.unfinished)) > 1:
+            executor = WorkerProcesses(work, dataset)
+        else:
+            executor, places = InThisProcess(lambda *of: Shard(plan, dataset, made, *of)), 1
+        try:
+            drive.run(executor, deal(drive.unfinished, places))
+        finally:
+            executor.close()
+
+
+def _places(plan: Plan, workers: int | None, ray_address: str | None, *, stays_here: bool) -> int:
+    """In how many processes to play, as far as that is known before a cluster is asked."""
+    if workers is not None and workers < 1:
+        raise ConfigurationError(f"workers must be at least 1, got {workers}")
+    elsewhere = ray_address is not None or (workers or 1) > 1
+    if stays_here and elsewhere:
+        raise ConfigurationError("an engine object cannot be sent to workers; give the engine's name, or workers=1")
+    if not plan.can_travel:
+        if elsewhere:
+            raise ConfigurationError(
+                "workers cannot make all selectors, opinions and models from their names, because some are defined in "
+                "the script that is run; put them into a module of their own, or use workers=1"
             )
-            writer.append(records)
-            if slot == plan.slots or time.monotonic() - saved_at >= checkpoint_every_s:
-                _save(writer, slot, replicas)
-                saved_at = time.monotonic()
-            progress(slot * len(replicas), total)
+        stays_here = True
+    return 1 if stays_here else workers or usable_cores()
 
 
-def _worlds(plan: Plan, dataset: Dataset) -> list[Scenario]:
-    """The world of each trial; trials share one unless the scenario redraws it."""
-    every = plan.config.redraw_every or plan.trials
-    drawn = {draw: build_scenario(plan.config, dataset, draw=draw) for draw in range(-(-plan.trials // every))}
-    return [drawn[trial // every] for trial in range(plan.trials)]
+def deal(trials: Sequence[int], places: int) -> list[tuple[int, ...]]:
+    """The trials in at most `places` runs of neighbours, none empty, whose lengths differ by at most one.
+
+    >>> deal([0, 1, 2, 5, 6], 2)
+    [(0, 1), (2, 5, 6)]
+    """
+    places = min(places, len(trials))
+    cuts = [len(trials) * place // places for place in range(places + 1)]
+    return [tuple(trials[first:last]) for first, last in itertools.pairwise(cuts)]
 
 
-def _untrained(worlds: list[Scenario], engine: Engine, opinion: Opinion) -> tuple[float | None, ...]:
-    """For each trial, the mean opinion of the untrained model; None where nobody has one."""
-    means: dict[int, float | None] = {}
+class _Drive:
+    """One run: what is known of each trial, and what goes to disk."""
+
+    def __init__(self, plan: Plan, writer: RunWriter, progress: Progress, checkpoint_every_s: float) -> None:
+        self._plan = plan
+        self._writer = writer
+        self._progress = progress
+        self._every_s = checkpoint_every_s
+        self._saves = _load(writer, plan)
+        self._finished = {trial: save.slot for trial, save in self._saves.items()}
+        self._written_at = time.monotonic()
+        self._saved_at: dict[int, float] = {}
+        self._losses: dict[int, int] = {}
+        self._tell()
+
+    @property
+    def unfinished(self) -> list[int]:
+        """The trials that have slots left to play."""
+        return [trial for trial in range(self._plan.trials) if self._finished.get(trial, 0) < self._plan.slots]
+
+    def run(self, executor: Executor, shards: Sequence[tuple[int, ...]]) -> None:
+        """Play the shards to their end."""
+        for number, trials in enumerate(shards):
+            self._begin(executor, number, trials)
+        playing = set(range(len(shards)))
+        while playing:
+            number, answer = executor.answer()
+            if isinstance(answer, Failed):
+                raise answer.error
+            if isinstance(answer, Lost):
+                self._count_loss(number, shards[number], answer)
+                self._begin(executor, number, shards[number])
+                continue
+            if answer.finished:
+                playing.discard(number)
+                executor.end(number)
+            else:
+                self._ask(executor, number)  # first, so that it need not wait for the disk
+            self._keep(number, answer, last=not playing)
+
+    def _begin(self, executor: Executor, number: int, trials: tuple[int, ...]) -> None:
+        executor.begin(number, trials, {trial: self._saves[trial] for trial in trials if trial in self._saves})
+        self._saved_at[number] = time.monotonic()
+        self._ask(executor, number)
+
+    def _ask(self, executor: Executor, number: int) -> None:
+        now = time.monotonic()
+        save = now - self._saved_at[number] >= self._every_s
+        if save:
+            self._saved_at[number] = now
+        executor.ask(number, save=save)
+
+    def _keep(self, number: int, played: Played, *, last: bool) -> None:
+        self._writer.append(played.records)
+        for record in played.records:
+            self._finished[record.trial] = max(self._finished.get(record.trial, 0), record.slot)
+        if played.saves is not None:
+            self._losses.pop(number, None)
+            self._saves.update((save.trial, save) for save in played.saves)
+            if last or time.monotonic() - self._written_at >= self._every_s:
+                self._write_checkpoint()
+        self._tell()
+
+    def _write_checkpoint(self) -> None:
+        trials = sorted(self._saves.values(), key=lambda save: save.trial)
+        slot = min(save.slot for save in trials) if len(trials) == self._plan.trials else 0
+        self._writer.save_checkpoint(slot, msgspec.json.encode(_Checkpoint(trials)))
+        self._written_at = time.monotonic()
+
+    def _count_loss(self, number: int, trials: tuple[int, ...], lost: Lost) -> None:
+        self._losses[number] = self._losses.get(number, 0) + 1
+        if self._losses[number] > LOSSES_ALLOWED:
+            which = f"trial {trials[0]}" if len(trials) == 1 else f"trials {trials[0]} to {trials[-1]}"
+            raise RunError(
+                f"the worker that plays {which} was lost {self._losses[number]} times in a row before it got further; "
+                f"the last time {lost.reason}. What is recorded is kept: see to the cause (fewer workers need less "
+                f"memory), then give the same command again"
+            )
+
+    def _tell(self) -> None:
+        replicas = len(self._plan.selectors)
+        self._progress(replicas * sum(self._finished.values()), replicas * self._plan.trials * self._plan.slots)
+
+
+def _load(writer: RunWriter, plan: Plan) -> dict[int, TrialSave]:
+    """By trial, where the last checkpoint left it."""
+    checkpoint = writer.load_checkpoint()
+    if checkpoint is None:
+        return {}
+    try:
+        saves = msgspec.json.decode(checkpoint.payload, type=_Checkpoint).trials
+    except msgspec.MsgspecError as error:
+        raise unreadable_checkpoint(error) from error
+    for save in saves:
+        if not (0 <= save.trial < plan.trials and 0 <= save.slot <= plan.slots):
+            raise unreadable_checkpoint(f"there is no slot {save.slot} of trial {save.trial} in this run")
+    return {save.trial: save for save in saves}
+
+
+def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: Opinion) -> list[float | None]:
+    """For each world, the mean opinion of the untrained model; None where nobody has one."""
+    means = []
     for world in worlds:
-        if id(world) not in means:
-            (scores,) = engine.scores(world, [engine.initial_model(world)])
-            means[id(world)] = mean_present(judge(world, scores, opinion))
-    return tuple(means[id(world)] for world in worlds)
+        (scores,) = engine.scores(world, [engine.initial_model(world)])
+        means.append(mean_present(judge(world, scores, opinion)))
+    return means
 
 
-def _header(
-    plan: Plan, worlds: list[Scenario], untrained: tuple[float | None, ...], engine: str, command: str
-) -> RunHeader:
+def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
-    world = worlds[0]
+    world = build_scenario(plan.config, dataset)
+    redrawn = (build_scenario(plan.config, dataset, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
+    untrained = _untrained(itertools.chain([world], redrawn), engine, load_opinion(plan.config.opinion))
     return RunHeader(
         source="simulator",
-        engine=engine,
+        engine=engine.name,
         framework=plan.framework,
         seed=plan.seed,
         clients=world.clients,
@@ -127,7 +265,7 @@ def _header(
         edges=tuple((int(i), int(j)) for i, j in world.edges),
         sizes=tuple(world.sizes.tolist()),
         upload_probability=tuple(world.upload_probability.tolist()),
-        untrained=untrained,
+        untrained=tuple(untrained[plan.draw(trial)] for trial in range(plan.trials)),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
@@ -139,31 +277,3 @@ def _header(
             platform=f"{platform.system()} {platform.machine()}",
         ),
     )
-
-
-def _save(writer: RunWriter, slot: int, replicas: list[Replica]) -> None:
-    saved = _Saved(
-        states=[replica.selector.state() for replica in replicas],
-        models=[None if replica.model is None else replica.model.tobytes() for replica in replicas],
-    )
-    writer.save_checkpoint(slot, msgspec.json.encode(saved))
-
-
-def _resume(writer: RunWriter, replicas: list[Replica], engine: Engine) -> int:
-    """Put the replicas where the last checkpoint left them; the number of slots they have played."""
-    checkpoint = writer.load_checkpoint()
-    if checkpoint is None:
-        return 0
-    try:
-        saved = msgspec.json.decode(checkpoint.payload, type=_Saved)
-    except msgspec.MsgspecError as error:
-        raise RunError(
-            f"the checkpoint in {writer.path} cannot be read: {error}; "
-            f"delete the folder `checkpoint` to play the recorded slots again"
-        ) from error
-    for replica, state, model in zip(replicas, saved.states, saved.models, strict=True):
-        replica.selector = type(replica.selector).restore(state)
-        if model is not None:
-            like = engine.initial_model(replica.scenario)
-            replica.model = np.frombuffer(model, dtype=like.dtype).reshape(like.shape)
-    return checkpoint.slot
