@@ -96,6 +96,31 @@ def test_another_configuration_in_the_same_folder_is_refused(tmp_path: Path) -> 
         simulate(plan(seed=2), digits(), tmp_path / "run")
 
 
+def test_other_data_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    simulate(plan(), digits(), tmp_path / "run")
+    data = digits()
+    other = Dataset(data.inputs[::-1], data.labels[::-1], data.test_inputs, data.test_labels, data.name)
+    with pytest.raises(RunMismatchError, match="data_digest"):
+        simulate(plan(), other, tmp_path / "run")
+
+
+def test_a_run_begun_with_other_versions_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(finished: int, total: int) -> None:
+        if finished:
+            raise Stop
+
+    with pytest.raises(Stop):
+        simulate(plan(), digits(), tmp_path / "run", progress=stop)
+    monkeypatch.setattr("fedelect.__version__", "99.0")
+    with pytest.raises(RunMismatchError, match=r"fedelect 0\.\d\.\d -> 99\.0"):
+        simulate(plan(), digits(), tmp_path / "run")
+
+
+def test_the_header_holds_the_parameters_in_force(tmp_path: Path) -> None:
+    run = simulate(plan("quick-init-ucb", "random", slots=1), digits(), tmp_path / "run")
+    assert [entry.parameters for entry in run.header.selectors] == [{"exploration": 1.0}, {"cohorts": None}]
+
+
 CHILD = """
 import sys
 from pathlib import Path

@@ -67,7 +67,9 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
                 raise DataError(f"{path} lacks {', '.join(missing)}; it holds {', '.join(file.files) or 'nothing'}")
             return {key: file[key] for key in keys}
     except FileNotFoundError as error:
-        raise DataError(f"there is no file {path}") from error
+        raise DataError(
+            f"there is no file {path}; data.source is taken from the folder of the scenario's file"
+        ) from error
     except ValueError as error:
         raise DataError(
             f"{path} holds pickled objects or is damaged; save plain arrays with numpy.savez ({error})"

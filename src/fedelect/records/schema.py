@@ -161,6 +161,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         trials: How many Monte Carlo trials there are.
         selectors: The competitors, with unique labels.
         scenario: The world's configuration, plain values.
+        data_digest: Hash of the data the clients hold shares of, or None where it is not known.
         groups: Named groups of clients, for example "iid".
         client_names: N names, or None.
         positions_km: N pairs (x, y) in kilometres, or None.
@@ -182,6 +183,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     trials: Positive
     selectors: tuple[SelectorEntry, ...]
     scenario: dict[str, Any]
+    data_digest: str | None = None
     groups: dict[str, tuple[Count, ...]] = msgspec.field(default_factory=dict)
     client_names: tuple[str, ...] | None = None
     positions_km: tuple[tuple[float, float], ...] | None = None

@@ -1,5 +1,6 @@
 """The data set as a value: checked arrays, wherever they came from."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,15 @@ class Dataset:
     def classes(self) -> int:
         """C, the number of classes."""
         return int(self.labels.max()) + 1
+
+    @property
+    def digest(self) -> str:
+        """Hash of all arrays, with their shapes and types: 32 hexadecimal digits."""
+        content = hashlib.blake2b(digest_size=16)
+        for array in (self.inputs, self.labels, self.test_inputs, self.test_labels):
+            content.update(repr((array.shape, array.dtype.str)).encode())
+            content.update(np.ascontiguousarray(array).tobytes())
+        return content.hexdigest()
 
     @property
     def features(self) -> int:

@@ -15,17 +15,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-import fedelect
 from fedelect.analytics import Opinion, judge
-from fedelect.errors import ConfigurationError, RunError
+from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Dataset, Scenario, build_scenario
+from fedelect.selectors import AbstractSelector
 from fedelect.simulator.cluster import RayActors
-from fedelect.simulator.plan import Plan, load_opinion, plain
+from fedelect.simulator.plan import Plan, load_opinion, plain, versions_of
 from fedelect.simulator.shard import (
     Failed,
     Played,
@@ -89,6 +88,7 @@ def simulate(
         drive = _Drive(plan, writer, progress, checkpoint_every_s)
         if not drive.unfinished:
             return
+        _check_versions(writer, versions_of(made.name))
         name = engine if isinstance(engine, str) else DEFAULT_ENGINE
         work = Work.of(plan, engine=name, engine_recorded=made.name)
         executor: Executor
@@ -241,6 +241,24 @@ def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: Opinion) -> 
     return means
 
 
+def _entry(label: str, selector: AbstractSelector) -> SelectorEntry:
+    """What the selector was made with, but for what the run itself sets and the graph, which has its own place."""
+    elsewhere = ("clients", "budget", "seed", "edges", "couplings")
+    parameters = {name: value for name, value in selector.parameters.items() if name not in elsewhere}
+    return SelectorEntry(label=label, kind=type(selector).__name__, parameters=parameters)
+
+
+def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
+    """Refuse to go on with other versions than the run was begun with: the numbers might differ."""
+    begun = writer.header.provenance.versions
+    changed = [f"{name} {begun[name]} -> {versions[name]}" for name in versions if begun.get(name) != versions[name]]
+    if changed:
+        raise RunMismatchError(
+            f"the run in {writer.path} was begun with other versions ({', '.join(changed)}), and results might differ; "
+            f"go on with those, or begin a new folder"
+        )
+
+
 def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
     world = build_scenario(plan.config, dataset)
@@ -255,11 +273,9 @@ def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHe
         budget=world.budget,
         slots=plan.slots,
         trials=plan.trials,
-        selectors=tuple(
-            SelectorEntry(label=spec.text, kind=type(plan.build(spec, world, 0)).__name__, parameters=spec.parameters)
-            for spec in plan.selectors
-        ),
+        selectors=tuple(_entry(spec.text, plan.build(spec, world, 0)) for spec in plan.selectors),
         scenario=plain(plan.config),
+        data_digest=dataset.digest,
         groups=dict(world.groups),
         positions_km=tuple((float(x), float(y)) for x, y in world.positions_km),
         edges=tuple((int(i), int(j)) for i, j in world.edges),
@@ -269,11 +285,7 @@ def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHe
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
-            versions={
-                "fedelect": fedelect.__version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
+            versions=versions_of(engine.name),
             platform=f"{platform.system()} {platform.machine()}",
         ),
     )

@@ -18,13 +18,12 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import fedelect
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import Engine, make_engine
 from fedelect.loop import FrameworkName, Replica, play_slot
 from fedelect.records import SlotRecord
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
-from fedelect.simulator.plan import Plan, load_opinion, parse_selectors
+from fedelect.simulator.plan import Plan, load_opinion, parse_selectors, versions_of
 
 
 class TrialSave(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,15 +213,16 @@ class Work:
             seed=plan.seed,
             engine=engine,
             engine_recorded=engine_recorded,
-            versions=_versions(),
+            versions=tuple(versions_of(engine_recorded).items()),
             import_paths=tuple(sys.path),
         )
 
     def shard(self, dataset: Dataset, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> Shard:
         """The shard of some trials, made in the process that will play it; see `Shard`."""
-        if self.versions != _versions():
+        here = tuple(versions_of(self.engine_recorded).items())
+        if self.versions != here:
             raise ConfigurationError(
-                f"a worker runs other versions ({_listed(_versions())}) than this process ({_listed(self.versions)}), "
+                f"a worker runs other versions ({_listed(here)}) than this process ({_listed(self.versions)}), "
                 f"so its results may differ; install the same versions on every machine"
             )
         sys.path.extend(path for path in self.import_paths if path not in sys.path)
@@ -241,10 +241,6 @@ class Work:
             seed=self.seed,
         )
         return Shard(plan, dataset, engine, trials, saves)
-
-
-def _versions() -> tuple[tuple[str, str], ...]:
-    return (("fedelect", fedelect.__version__), ("numpy", np.__version__))
 
 
 def _listed(versions: tuple[tuple[str, str], ...]) -> str:
