@@ -80,5 +80,11 @@ def _digest(seed: int | str, name: tuple[str | int, ...]) -> bytes:
 
 def _rendered(seed: int | str, name: tuple[str | int, ...]) -> bytes:
     # repr keeps ("a", 1) and ("a1",) apart, and 1 from "1"; int() turns numpy integers into plain ones.
-    parts = (seed, *name)
-    return repr(tuple(part if isinstance(part, str) else int(part) for part in parts)).encode()
+    return repr((seed, *name) if _PLAIN.issuperset(map(type, (seed, *name))) else _plain(seed, *name)).encode()
+
+
+_PLAIN = frozenset({int, str})
+
+
+def _plain(*parts: int | str) -> tuple[int | str, ...]:
+    return tuple(part if isinstance(part, str) else int(part) for part in parts)

@@ -24,7 +24,7 @@ SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the two runs and their reports.")] = Path("runs/demo"),
     slots: Annotated[int, typer.Option(help="Slots in each trial.")] = 40,
-    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 4,
+    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 16,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
 ) -> None:
     """Run FL&FA and FL&DA on the bundled digits with all selectors of the paper, and write the reports."""

@@ -17,14 +17,18 @@ def print_summary(run: RunTable, console: Console) -> None:
     header = run.header
     table = Table(title=_title(run), title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("selector", overflow="fold")
-    for name in ("last slot", "mean opinion", "gap to\nbest fixed"):
+    for name in ("last\nslot", "mean opinion", "gap to\nbest fixed"):
         table.add_column(name, justify="right", no_wrap=True)
     for group, members in header.groups.items():
         table.add_column(f"{group}\n({len(members)})", justify="right", no_wrap=True)
     for row in summarise(run):
         shares = [_percent(row.group_shares.get(group)) for group in header.groups]
         table.add_row(
-            row.label, _figure(row.final_opinion), _figure(row.running_mean), _figure(row.gap_to_best_fixed), *shares
+            row.label,
+            f"{row.final_opinion.mean:.3f}",
+            _figure(row.running_mean),
+            _figure(row.gap_to_best_fixed),
+            *shares,
         )
     table.caption = "opinions ± 95 % interval over trials; last columns: share of all elections"
     console.print(table)

@@ -61,6 +61,7 @@ class AdditiveArms:
         self._numbers, self._level = clients, level
         self._everyone = int(clients[-1]) == clients.size - 1
         self._played_in: Counter[Composition] = Counter()
+        self._drawn: tuple[Cohort, Composition] = ((), ())  # the last draw, most often the next to be played
         self._listed: dict[Composition, list[Cohort]] = {}  # what is left of those that are mostly played, sorted
         for cohort in played:
             self.mark_played(cohort)
@@ -73,7 +74,9 @@ class AdditiveArms:
 
     def mark_played(self, cohort: Cohort) -> None:
         """Note that this subset has now been played."""
-        composition = self._composition_of(cohort)
+        drawn, composition = self._drawn
+        if cohort != drawn:
+            composition = self._composition_of(cohort)
         self._played_in[composition] += 1
         listed = self._listed.get(composition)
         if listed is not None:
@@ -105,9 +108,11 @@ class AdditiveArms:
         if 2 * left < size:
             if composition not in self._listed:
                 self._listed[composition] = sorted(c for c in self._subsets(composition) if c not in played)
-            return self._listed[composition][ticket]
-        while (cohort := self._sample(composition, draws)) in played:
-            pass
+            cohort = self._listed[composition][ticket]
+        else:
+            while (cohort := self._sample(composition, draws)) in played:
+                pass
+        self._drawn = (cohort, composition)
         return cohort
 
     def _top(self) -> Composition:

@@ -5,7 +5,6 @@ slot. `ask`, `tell`, `abandon`, `state` and `restore` live here and are the same
 `_choose` and whatever of `_learn`, `_abandoned`, `_memory` and `_recall` it needs. Whatever raises, changes nothing.
 """
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
@@ -160,12 +159,9 @@ class AbstractSelector(ABC):
 
     def _check_cohort(self, cohort: Cohort, available: Available) -> None:
         """SelectorError unless `cohort` is `budget` distinct available clients, as a sorted tuple of plain ints."""
-        fits = type(cohort) is tuple and len(cohort) == self.budget and all(type(member) is int for member in cohort)
-        if not (
-            fits
-            and all(low < high for low, high in itertools.pairwise((-1, *cohort, self.clients)))
-            and (available is None or available[list(cohort)].all())
-        ):
+        plain = type(cohort) is tuple and len(cohort) == self.budget and set(map(type, cohort)) == {int}
+        sound = plain and list(cohort) == sorted(set(cohort)) and cohort[0] >= 0 and cohort[-1] < self.clients
+        if not sound or (available is not None and not available[list(cohort)].all()):
             raise SelectorError(
                 f"{type(self).__name__} elected {cohort!r}; a cohort is a sorted tuple of {self.budget} distinct "
                 f"clients (plain ints) out of those available in 0..{self.clients - 1}"
