@@ -5,7 +5,6 @@ items are separated by commas too: `fixed:cohort=0,1,2,3,4` (`cohort=3,` for a l
 `round-robin:cohorts=0,1;2,3`.
 """
 
-import importlib
 import importlib.metadata
 import inspect
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedelect.errors import BudgetError, ConfigurationError, FedelectError
+from fedelect.naming import imported
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
@@ -65,7 +65,8 @@ class SelectorSpec:
         name, _, rest = text.partition(":")
         if rest and "=" not in rest.partition(":")[0]:
             attribute, _, rest = rest.partition(":")
-            make: Make = _imported(name, attribute)
+            own = f"{name}:{attribute}"
+            make: Make = _checked(imported(own, what="selector"), own)
         else:
             make = _named(name, {**selector_classes(), **(extra or {})})
         parameters = _parameters(text, rest)
@@ -118,17 +119,6 @@ def _named(name: str, classes: Mapping[str, Make]) -> Make:
             f"unknown selector {name!r}; known are {', '.join(classes)}, or name your own class as module:Class"
         )
     return classes[name]
-
-
-def _imported(module: str, attribute: str) -> type[AbstractSelector]:
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever a user's module raises
-        raise ConfigurationError(
-            f"selector {module}:{attribute} cannot be imported: {type(error).__name__}: {error}; "
-            f"is the module in this folder or on PYTHONPATH, and sound?"
-        ) from error
-    return _checked(found, f"{module}:{attribute}")
 
 
 def _checked(found: object, what: str) -> type[AbstractSelector]:

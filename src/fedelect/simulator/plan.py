@@ -1,7 +1,6 @@
 """What is to be simulated: a scenario, a framework, the selectors, and how long and how often."""
 
 import contextlib
-import importlib
 import importlib.metadata
 import platform
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import fedelect
 from fedelect.analytics import Opinion, accuracy
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName, check_fits
+from fedelect.naming import imported
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec
@@ -120,19 +120,7 @@ def parse_selectors(texts: Sequence[str]) -> tuple[SelectorSpec, ...]:
 
 def load_opinion(name: str) -> Opinion:
     """The function by which clients score a model: "accuracy", or your own as "module:function"."""
-    if name == "accuracy":
-        return accuracy
-    module, _, attribute = name.partition(":")
-    try:
-        function = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever a user's module raises
-        raise ConfigurationError(
-            f"opinion = {name!r} cannot be imported: {type(error).__name__}: {error}; "
-            f'give "accuracy" or "module:function" with the module on PYTHONPATH'
-        ) from error
-    if not callable(function):
-        raise ConfigurationError(f"opinion = {name!r} is {function!r}, which cannot be called")
-    return cast("Opinion", function)
+    return accuracy if name == "accuracy" else imported(name, what="opinion")
 
 
 def plain(config: ScenarioConfig) -> dict[str, Any]:

@@ -5,14 +5,13 @@ precision just as the data set holds them (raw pixels stay raw), to scores (B, c
 standardise each input by its own mean and deviation, so the range of the pixels does not matter to them.
 """
 
-import importlib
 import math
 from collections.abc import Callable
-from typing import cast
 
 from torch import Tensor, nn
 
 from fedelect.errors import ConfigurationError
+from fedelect.naming import imported
 
 Factory = Callable[[int, int], nn.Module]
 """(features, classes) -> module from (B, features) to (B, classes)."""
@@ -67,23 +66,9 @@ def cnn(features: int, classes: int) -> nn.Module:
 def load_factory(kind: str) -> Factory:
     """The factory that `model.kind` names."""
     presets: dict[str, Factory] = {"mlp": mlp, "cnn": cnn}
-    return presets[kind] if kind in presets else cast("Factory", _imported("model.kind", kind))
+    return presets[kind] if kind in presets else imported(kind, what="model.kind")
 
 
 def load_loss(name: str) -> Loss:
     """The loss that `model.loss` names."""
-    return nn.functional.cross_entropy if name == "cross-entropy" else cast("Loss", _imported("model.loss", name))
-
-
-def _imported(key: str, name: str) -> object:
-    module, _, attribute = name.partition(":")
-    try:
-        found: object = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{key}: got {name!r}, which cannot be imported: {error}; "
-            f'allowed: "module:attribute" with the module on PYTHONPATH'
-        ) from error
-    if not callable(found):
-        raise ConfigurationError(f"{key}: got {name!r}, which is {found!r} and cannot be called; allowed: a function")
-    return found
+    return nn.functional.cross_entropy if name == "cross-entropy" else imported(name, what="model.loss")
