@@ -25,7 +25,6 @@ def test_linear_models_have_four_engines_and_auto_is_the_default() -> None:
 
 
 def test_pytorch_modules_have_engines_of_their_own() -> None:
-    pytest.importorskip("torch")
     config = msgspec.structs.replace(ScenarioConfig(), model=ModelConfig(kind="mlp"))
     assert make_engine("auto", config).name == make_engine("torch", config).name == "torch-loop"
     assert make_engine("torch-vmap", config).name == "torch-vmap"

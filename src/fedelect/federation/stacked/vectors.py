@@ -2,7 +2,8 @@
 
 A vector is as wide as the layout says (64 or 16 numbers); LLVM splits it into whatever registers the machine has.
 Products are added by `llvm.fmuladd`: fused where the machine can, in the same way for every width. numba's cache
-looks at the file of the function that is compiled only: after a change here, touch `kernels.py`.
+looks at the file of the function that is compiled only: after a change here, touch `kernels.py` and
+`hinge_kernel.py`.
 """
 
 from collections.abc import Callable
