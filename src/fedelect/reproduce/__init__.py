@@ -1,0 +1,1 @@
+"""The paper's figures and tables, one declaration each, from runs that are kept."""

@@ -1,0 +1,24 @@
+"""What a measurement may use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedelect.reproduce.catalogue import Preset
+from fedelect.reproduce.runner import Library
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The scenario with its data, how much to do, and where an atlas of the main world is.
+
+    Attributes:
+        library: Scenario, data, seed and results.
+        preset: How much to do.
+        workers: Processes.
+        atlas: The atlas of the main world, or None if there is none.
+    """
+
+    library: Library
+    preset: Preset
+    workers: int = 1
+    atlas: Path | None = None

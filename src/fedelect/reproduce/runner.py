@@ -1,0 +1,222 @@
+"""From demands to blocks on disk: which are missing, how long they will take, and processes that play them."""
+
+import math
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
+from multiprocessing.managers import SyncManager
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from fedelect.errors import RunMismatchError
+from fedelect.federation import DEFAULT_ENGINE, Job, make_engine
+from fedelect.reproduce.blocks import Block, Curves, put_together, read_block
+from fedelect.reproduce.player import BlockTask, about_of, play_block
+from fedelect.reproduce.series import Demand, Series
+from fedelect.scenario import Dataset, ScenarioConfig, build_scenario
+from fedelect.seeds import stream
+
+PROBE_JOBS = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """Results in a folder, and what they are results of.
+
+    Attributes:
+        folder: Where they are.
+        base: The scenario of which worlds are variants.
+        dataset: Its data.
+        seed: Seed of the runs.
+        block: Trials in a block.
+    """
+
+    folder: Path
+    base: ScenarioConfig
+    dataset: Dataset
+    seed: int = 1
+    block: int = 25
+
+    def curves(self, demand: Demand) -> Curves | None:
+        """What is on file for a demand: the trials of all its blocks that are there; None if there is none."""
+        blocks = [self._read(task) for task in self.tasks([demand]) if task.path.exists()]
+        long_enough = [block for block in blocks if block.slots >= demand.slots]
+        if not long_enough:
+            return None
+        return put_together(demand.series, long_enough, trials=demand.trials, slots=demand.slots)
+
+    def tasks(self, demands: Iterable[Demand]) -> list[BlockTask]:
+        """The blocks that serve the demands, first blocks first; one that serves several is as long as the longest."""
+        longest: dict[tuple[int, Series], int] = {}
+        for demand in demands:
+            for first in range(0, demand.trials, self.block):
+                key = (first, demand.series)
+                longest[key] = max(longest.get(key, 0), demand.slots)
+        order = sorted(longest, key=lambda key: key[0])  # stable: in a block, as demanded
+        return [self._task(series, first, longest[first, series]) for first, series in order]
+
+    def missing(self, demands: Iterable[Demand], also: Iterable[Demand] = ()) -> list[BlockTask]:
+        """The blocks that are not there, or too short.
+
+        Args:
+            demands: What is wanted now.
+            also: What will be wanted: a block that is played now is made long enough for that as well, for it
+                cannot be prolonged later.
+        """
+        now = list(demands)
+        wanted = {task.path for task in self.tasks(now)}
+        return [
+            task
+            for task in self.tasks([*now, *also])
+            if task.path in wanted and not (task.path.exists() and self._read(task).slots >= task.slots)
+        ]
+
+    def _task(self, series: Series, first: int, slots: int) -> BlockTask:
+        name = f"trials-{first:03d}-{first + self.block - 1:03d}.npz"
+        return BlockTask(
+            series=series,
+            config=series.world.config(self.base),
+            seed=self.seed,
+            first_trial=first,
+            trials=self.block,
+            slots=slots,
+            path=self.folder / series.folder / name,
+        )
+
+    def _read(self, task: BlockTask) -> Block:
+        block = read_block(task.path)
+        expected = about_of(task, self.dataset, block.about.engine)
+        for name in ("scenario", "selector", "framework", "seed", "data_digest"):
+            if getattr(block.about, name) != getattr(expected, name):
+                raise RunMismatchError(
+                    f"the results in {task.path} were made with another {name}; take another folder, or delete them "
+                    f"to make them anew"
+                )
+        return block
+
+
+def seconds_for_a_slot(library: Library) -> float:
+    """Measure how long one replica-slot of the base scenario takes on one core, all included."""
+    config = library.base
+    world = build_scenario(config, library.dataset)
+    engine = make_engine(DEFAULT_ENGINE, config)
+    rng = stream(library.seed, "probe")
+    jobs = [
+        Job(cohort=tuple(sorted(rng.choice(config.clients, config.budget, replace=False).tolist())), seed=1, trial=i)
+        for i in range(PROBE_JOBS)
+    ]
+    with threadpool_limits(limits=1, user_api="blas"):
+        engine.train(world, jobs[:1])  # compile, and lay the data out
+        begun = time.perf_counter()
+        trainings = engine.train(world, jobs)
+        for _ in engine.scores(world, [training.model for training in trainings]):
+            pass
+    return (time.perf_counter() - begun) / PROBE_JOBS
+
+
+def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: ScenarioConfig, workers: int) -> float:
+    """How long the tasks will take: training is in proportion to the uploads that arrive."""
+    cost = sum(
+        task.replica_slots * task.series.world.budget / base.budget * task.series.world.upload_probability
+        for task in tasks
+    )
+    return cost * slot_s / max(1, min(workers, len(tasks)))
+
+
+def play(
+    tasks: Sequence[BlockTask],
+    dataset: Dataset,
+    *,
+    workers: int,
+    progress: Callable[[int], None] = lambda played: None,
+    finished: Callable[[BlockTask], None] = lambda task: None,
+) -> None:
+    """Play the tasks in processes; a finished block is on disk before `finished` is told.
+
+    Args:
+        tasks: What to play, in order.
+        dataset: The data.
+        workers: Processes. They end with this one, however it ends.
+        progress: Told how many more replica-slots have been played.
+        finished: Told of each finished task.
+    """
+    if not tasks:
+        return
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager:
+        counter = _counter(manager)
+        with ProcessPoolExecutor(
+            min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(dataset, counter)
+        ) as pool:
+            running = {pool.submit(_play, task): task for task in tasks}
+            try:
+                while running:
+                    done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                    while not counter.empty():
+                        progress(counter.get())
+                    for future in done:
+                        task = running.pop(future)
+                        future.result()
+                        finished(task)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
+
+
+def _counter(manager: SyncManager) -> Any:
+    return manager.Queue()
+
+
+_DATASET: Dataset | None = None
+_COUNTER: Any = None
+
+
+def _begin(dataset: Dataset, counter: Any) -> None:
+    """Set a worker process up; it must not outlive its parent."""
+    global _DATASET, _COUNTER
+    _DATASET, _COUNTER = dataset, counter
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait_for([parent.sentinel])
+    os._exit(1)
+
+
+def _play(task: BlockTask) -> None:
+    assert _DATASET is not None
+    pending, told_at = 0, time.monotonic()
+
+    def report(played: int) -> None:
+        nonlocal pending, told_at
+        pending += played
+        if time.monotonic() - told_at > 1.0:
+            _COUNTER.put(pending)
+            pending, told_at = 0, time.monotonic()
+
+    play_block(task, _DATASET, report=report)
+    if pending:
+        _COUNTER.put(pending)
+
+
+def hours(seconds: float) -> str:
+    """A duration for people, such as "2 h 05 min".
+
+    >>> hours(7500.0), hours(90.0), hours(4.2)
+    ('2 h 05 min', '2 min', '5 s')
+    """
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

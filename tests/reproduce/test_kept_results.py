@@ -1,0 +1,225 @@
+"""Blocks: what is played, kept, read again and refused."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from tests.worlds import digits, tiny
+
+from fedelect.errors import ConfigurationError, RunError, RunMismatchError
+from fedelect.records import mean_opinion, read_run
+from fedelect.reproduce.blocks import read_block, write_block
+from fedelect.reproduce.player import play_block
+from fedelect.reproduce.runner import Library, estimated_seconds, play, seconds_for_a_slot
+from fedelect.reproduce.series import Demand, Series, World
+from fedelect.scenario import ScenarioConfig
+from fedelect.simulator import Plan, parse_selectors, simulate
+
+SMALL = World(clients=6, budget=2, upload_probability=0.8)
+QUICK = Series(selector="quick-init-ucb", world=SMALL)
+BP = Series(selector="bp-ucb", framework="da", world=SMALL)
+
+
+def library(folder: Path, *, base: ScenarioConfig | None = None, block: int = 2) -> Library:
+    return Library(folder=folder, base=base or tiny(), dataset=digits(), seed=3, block=block)
+
+
+@pytest.mark.parametrize("series", [QUICK, BP, Series(selector="random", world=SMALL)])
+def test_blocks_hold_the_cohorts_and_opinions_of_a_run_with_the_same_seed(series: Series, tmp_path: Path) -> None:
+    demand = Demand(series=series, trials=4, slots=6)
+    kept = library(tmp_path / "kept")
+    for task in kept.tasks([demand]):
+        play_block(task, digits())
+    curves = kept.curves(demand)
+    assert curves is not None and curves.trials.tolist() == [0, 1, 2, 3]
+
+    plan = Plan(
+        config=SMALL.config(tiny()),
+        framework=series.framework,
+        selectors=parse_selectors([series.selector]),
+        slots=6,
+        trials=4,
+        seed=3,
+    )
+    simulate(plan, digits(), tmp_path / "run", workers=1)
+    run = read_run(tmp_path / "run")
+    shares = np.zeros((6, 6))
+    for record in run.records:
+        assert curves.cohorts[record.trial, record.slot - 1].tolist() == list(record.cohort)
+        assert curves.opinions[record.trial, record.slot - 1] == mean_opinion(record)
+        if record.beliefs is not None:
+            beliefs = np.array(record.beliefs, dtype=np.float64)
+            shares[record.slot - 1] += beliefs / beliefs.sum() / 4
+    assert run.header.untrained is not None and curves.untrained == run.header.untrained[0]
+    if series is BP:
+        assert curves.beliefs == pytest.approx(shares, abs=1e-6)
+        assert curves.residuals is not None and curves.residuals.shape == (6,)
+    else:
+        assert curves.beliefs is None
+
+
+def test_a_block_that_was_stopped_goes_on_from_its_save_and_ends_the_same(tmp_path: Path) -> None:
+    (task,) = library(tmp_path / "whole").tasks([Demand(series=BP, trials=2, slots=7)])
+    play_block(task, digits())
+    whole = read_block(task.path)
+
+    (again,) = library(tmp_path / "stopped").tasks([Demand(series=BP, trials=2, slots=7)])
+    told: list[int] = []
+
+    def stop_after_four(played: int) -> None:
+        told.append(played)
+        if len(told) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_block(again, digits(), report=stop_after_four, save_every_s=0.0)
+    assert again.path.with_suffix(".part").exists() and not again.path.exists()
+    told.clear()
+    play_block(again, digits(), report=told.append)
+    assert told[0] == 3 * 2  # the fourth slot was played, but not saved, when it was stopped
+    resumed = read_block(again.path)
+    for name in ("cohorts", "opinions", "belief_sums", "belief_squares", "residuals"):
+        assert np.array_equal(getattr(resumed, name), getattr(whole, name))
+    assert not again.path.with_suffix(".part").exists()
+
+
+def test_a_save_of_another_block_or_a_torn_one_is_not_gone_on_from(tmp_path: Path) -> None:
+    (task,) = library(tmp_path).tasks([Demand(series=QUICK, trials=2, slots=5)])
+    task.path.parent.mkdir(parents=True)
+    part = task.path.with_suffix(".part")
+    part.write_bytes(b"\x93torn")
+    told: list[int] = []
+    play_block(task, digits(), report=told.append)
+    assert told[0] == 0
+
+
+def test_workers_that_are_killed_with_their_parent_lose_nothing_finished(tmp_path: Path) -> None:
+    script = f"""
+import sys
+from pathlib import Path
+from tests.reproduce.test_kept_results import BP, QUICK, library
+from fedelect.reproduce.runner import play
+from fedelect.reproduce.series import Demand
+from tests.worlds import digits
+if __name__ == "__main__":
+    kept = library(Path({str(tmp_path)!r}))
+    tasks = kept.missing([Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)])
+    play(tasks, digits(), workers=2, finished=lambda task: print("finished", flush=True))
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    demands = [Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)]
+    with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"finished\n"
+        process.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    kept = library(tmp_path)
+    before = {task.path: task.path.stat().st_mtime_ns for task in kept.tasks(demands) if task.path.exists()}
+    assert before
+    play(kept.missing(demands), digits(), workers=2)
+    assert not kept.missing(demands) and time.monotonic() < deadline
+    for written, at in before.items():
+        assert written.stat().st_mtime_ns == at
+
+
+def test_a_long_block_serves_a_short_demand_and_a_short_one_is_missing_for_a_long_demand(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    long, short = Demand(series=QUICK, trials=2, slots=6), Demand(series=QUICK, trials=2, slots=4)
+    (task,) = kept.missing([short], also=[long])
+    assert task.slots == 6  # made long enough for what will be wanted
+    play_block(dataclasses.replace(task, slots=4), digits())
+    assert kept.missing([short]) == [] and kept.missing([long]) == [task]
+    assert kept.curves(long) is None
+    play_block(task, digits())
+    six, four = kept.curves(long), kept.curves(short)
+    assert six is not None and four is not None
+    assert np.array_equal(six.cohorts[:, :4], four.cohorts) and four.opinions.shape == (2, 4)
+
+
+def test_trials_of_a_block_beyond_the_demand_are_left_out(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=3, slots=3)
+    play(kept.missing([demand]), digits(), workers=1)
+    curves = kept.curves(demand)
+    assert curves is not None and curves.trials.tolist() == [0, 1, 2]
+
+
+def test_first_blocks_come_first_so_that_series_grow_side_by_side(tmp_path: Path) -> None:
+    demands = [Demand(series=QUICK, trials=4, slots=3), Demand(series=BP, trials=4, slots=3)]
+    order = [(task.series, task.first_trial) for task in library(tmp_path).tasks(demands)]
+    assert order == [(QUICK, 0), (BP, 0), (QUICK, 2), (BP, 2)]
+
+
+def test_results_of_another_scenario_or_seed_are_refused_by_name(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=2, slots=3)
+    play(kept.missing([demand]), digits(), workers=1)
+    changed = msgspec.structs.replace(tiny(), rounds_per_slot=3)
+    with pytest.raises(RunMismatchError, match="another scenario"):
+        library(tmp_path, base=changed).curves(demand)
+    with pytest.raises(RunMismatchError, match="another seed"):
+        dataclasses.replace(kept, seed=4).curves(demand)
+
+
+def test_a_damaged_or_foreign_file_is_refused_with_its_name(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=2, slots=3)
+    (task,) = kept.missing([demand])
+    play([task], digits(), workers=1)
+    content = task.path.read_bytes()
+    block = read_block(task.path)
+    for broken in (b"", content[:-40], b"not a block"):
+        task.path.write_bytes(broken)
+        with pytest.raises(RunError, match=r"trials-000-001.*delete the file"):
+            kept.curves(demand)
+    write_block(task.path, dataclasses.replace(block, opinions=block.opinions + 1.0))
+    with pytest.raises(RunError, match="out of range"):
+        kept.curves(demand)
+
+
+def test_blocks_of_different_engines_are_not_mixed(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=4, slots=3)
+    tasks = kept.missing([demand])
+    play(tasks, digits(), workers=1)
+    block = read_block(tasks[1].path)
+    write_block(tasks[1].path, dataclasses.replace(block, about=msgspec.structs.replace(block.about, engine="plain")))
+    with pytest.raises(RunMismatchError, match="different engines"):
+        kept.curves(demand)
+
+
+def test_a_warm_start_cannot_be_kept() -> None:
+    with pytest.raises(ConfigurationError, match="cold start"):
+        SMALL.config(tiny(start="warm"))
+
+
+def test_the_estimate_grows_with_cohort_and_arrivals_and_shrinks_with_workers(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    slot_s = seconds_for_a_slot(kept)
+    assert 0.0 < slot_s < 10.0
+    worlds = (
+        World(clients=6, budget=2),
+        World(clients=6, budget=4),
+        World(clients=6, budget=2, upload_probability=0.5),
+    )
+    plain, double, half = (
+        estimated_seconds(
+            kept.tasks([Demand(series=Series(selector="random", world=world), trials=4, slots=10)]),
+            1.0,
+            base=tiny(),
+            workers=1,
+        )
+        for world in worlds
+    )
+    assert (plain, double, half) == (40.0, 80.0, 20.0)
+    tasks = kept.tasks([Demand(series=QUICK, trials=4, slots=10)])
+    assert estimated_seconds(tasks, 1.0, base=tiny(), workers=2) == pytest.approx(16.0)
