@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
+from fedelect.processes import ONE_THREAD, Failed, Lost
 from fedelect.scenario import Dataset
-from fedelect.simulator.shard import Failed, ShardHost, TrialSave, Work
-from fedelect.simulator.workers import ONE_THREAD, Answer, Lost
+from fedelect.simulator.shard import ShardHost, TrialSave, Work
+from fedelect.simulator.workers import Answer
 
 LOCAL = "local"
 """The address under which a Ray of our own is started on this machine, and stopped at the end."""

@@ -6,10 +6,8 @@ Trials are saved one by one: whoever takes a run up again may deal them to shard
 that are not in the same slot are brought level first: the ones behind are played alone until they catch up.
 """
 
-import pickle
 import sys
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import Engine, make_engine
 from fedelect.loop import FrameworkName, Replica, play_slot
+from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.simulator.plan import Plan, load_opinion, parse_selectors, versions_of
@@ -60,13 +59,6 @@ class Played:
     records: list[SlotRecord]
     saves: list[TrialSave] | None
     finished: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A shard's answer: an exception, to be raised where the user is."""
-
-    error: Exception
 
 
 class Shard:
@@ -266,15 +258,4 @@ class ShardHost:
             assert self._shard is not None
             return self._shard.play(at_least_s=at_least_s, save=save)
         except Exception as error:
-            return Failed(_portable(error))
-
-
-def _portable(error: Exception) -> Exception:
-    """The exception if it survives a journey between processes, else one that says as much."""
-    trace = "".join(traceback.format_exception(error))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        error = RunError(f"{type(error).__name__} in a worker: {error}; run with one worker to see where")
-    error.add_note(f"In the worker:\n{trace}")
-    return error
+            return failed(error)
