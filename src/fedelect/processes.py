@@ -118,7 +118,9 @@ class WorkerProcess:
 
 
 def answers_of(host: Host, requests: Sequence[tuple[Any, ...]], *, workers: int) -> Iterator[tuple[int, Any]]:
-    """Play all requests, here or in worker processes that each get the host; (place of the request, answer) as they come.
+    """Play all requests, here or in worker processes that each get the host.
+
+    Yields (place of the request, answer) as they come.
 
     Args:
         host: What plays; with one worker in this process.

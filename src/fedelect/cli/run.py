@@ -7,19 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from fedelect.cli.load import load_config, load_data
+from fedelect.cli.progress import Bar
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
@@ -98,14 +88,6 @@ def run(
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
 
 
-class _Rate(ProgressColumn):
-    """Steps a second of late."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:.3g}/s" if speed < 1000 else f"{speed:.0f}/s")
-
-
 def simulate_with_progress(
     plan: Plan,
     dataset: Dataset,
@@ -118,27 +100,18 @@ def simulate_with_progress(
 ) -> None:
     """Run the plan under a progress bar over replica-slots; see `simulate`."""
     title = f"{plan.config.name}, FL&{plan.framework.upper()}"
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("replica-slots"),
-        _Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a slot may take minutes
-    task = bar.add_task(title, total=None)
-
-    def show(finished: int, total: int) -> None:
-        bar.start()  # not before the plan has proved sound
-        bar.update(task, completed=finished, total=total)
-
+    bar = Bar(title, "replica-slots", console)
     try:
         command = shlex.join(["fedelect", *sys.argv[1:]])
         simulate(
-            plan, dataset, out, command=command, progress=show, engine=engine, workers=workers, ray_address=ray_address
+            plan,
+            dataset,
+            out,
+            command=command,
+            progress=bar.show,
+            engine=engine,
+            workers=workers,
+            ray_address=ray_address,
         )
     except KeyboardInterrupt:
         bar.stop()

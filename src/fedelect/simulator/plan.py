@@ -1,20 +1,13 @@
 """What is to be simulated: a scenario, a framework, the selectors, and how long and how often."""
 
-import contextlib
-import importlib.metadata
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
-import fedelect
-from fedelect.analytics import Opinion, accuracy
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName, check_fits
-from fedelect.naming import imported
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec
@@ -118,21 +111,6 @@ def parse_selectors(texts: Sequence[str]) -> tuple[SelectorSpec, ...]:
     return tuple(SelectorSpec.parse(text, extra={PEERS: elected_by_peers}) for text in texts)
 
 
-def load_opinion(name: str) -> Opinion:
-    """The function by which clients score a model: "accuracy", or your own as "module:function"."""
-    return accuracy if name == "accuracy" else imported(name, what="opinion")
-
-
 def plain(config: ScenarioConfig) -> dict[str, Any]:
     """The configuration as plain values, for the record."""
     return cast("dict[str, Any]", msgspec.to_builtins(config))
-
-
-def versions_of(engine: str) -> dict[str, str]:
-    """The versions of all that decides over the last bit of a run's numbers, given what its engine is called."""
-    libraries = ["numba"] if engine.startswith("stacked") else ["torch"] if engine.startswith("torch") else []
-    versions = {"fedelect": fedelect.__version__, "python": platform.python_version(), "numpy": np.__version__}
-    for name in libraries:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions

@@ -17,15 +17,15 @@ from pathlib import Path
 import msgspec
 from threadpoolctl import threadpool_limits
 
-from fedelect.analytics import Opinion, judge
+from fedelect.analytics import Opinion, judge, load_opinion
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
-from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
+from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.processes import Failed, Lost, usable_cores
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.cluster import RayActors
-from fedelect.simulator.plan import Plan, load_opinion, plain, versions_of
+from fedelect.simulator.plan import Plan, plain
 from fedelect.simulator.shard import Played, Shard, TrialSave, Work, unreadable_checkpoint
 from fedelect.simulator.workers import Executor, InThisProcess, WorkerProcesses
 from fedelect.vocabulary import mean_present

@@ -16,13 +16,14 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from fedelect.analytics import load_opinion
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.federation import Engine, make_engine
+from fedelect.federation import Engine, make_engine, versions_of
 from fedelect.loop import FrameworkName, Replica, play_slot
 from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
-from fedelect.simulator.plan import Plan, load_opinion, parse_selectors, versions_of
+from fedelect.simulator.plan import Plan, parse_selectors
 
 
 class TrialSave(msgspec.Struct, frozen=True, kw_only=True):
