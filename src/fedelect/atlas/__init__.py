@@ -2,6 +2,8 @@
 
 from fedelect.atlas.build import LIMIT as LIMIT
 from fedelect.atlas.build import build_atlas as build_atlas
+from fedelect.atlas.engine import AtlasEngine as AtlasEngine
+from fedelect.atlas.engine import drawn_seed as drawn_seed
 from fedelect.atlas.file import load_atlas as load_atlas
 from fedelect.atlas.file import save_atlas as save_atlas
 from fedelect.atlas.file import shipped_atlases as shipped_atlases
@@ -16,11 +18,13 @@ from fedelect.atlas.truth import table_truth as table_truth
 __all__ = [
     "LIMIT",
     "Atlas",
+    "AtlasEngine",
     "AtlasPlan",
     "Truth",
     "build_atlas",
     "cohort_ranks",
     "cohorts_at",
+    "drawn_seed",
     "load_atlas",
     "save_atlas",
     "scenario_truth",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from fedelect.analytics import judge, load_opinion
+from fedelect.analytics import load_opinion
 from fedelect.atlas.facts import without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
 from fedelect.atlas.parts import Parts
@@ -26,6 +26,7 @@ from fedelect.atlas.table import COUNTS, FLOATS, Atlas, AtlasPlan, kept, mean_op
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, make_engine, versions_of
+from fedelect.loop import opinions_on
 from fedelect.processes import Failed, answers_of, failed, places_for
 from fedelect.records import Provenance
 from fedelect.scenario import Dataset, Scenario, build_scenario
@@ -66,8 +67,7 @@ class _Trainer:
         world, engine = self._made
         jobs = [Job(cohort=cohort, seed=self._plan.seed, trial=training_seed, slot=1) for cohort in cohorts]
         models = [training.model for training in engine.train(world, jobs)]
-        opinion = load_opinion(config.opinion)
-        return np.array([judge(world, scores, opinion) for scores in engine.scores(world, models)])
+        return np.array(list(opinions_on(world, models, engine=engine, opinion=load_opinion(config.opinion))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +207,9 @@ class _Build:
 
 
 def _untrained(world: Scenario, engine: Engine) -> Floats:
-    (scores,) = engine.scores(world, [engine.initial_model(world)])
-    return judge(world, scores, load_opinion(world.config.opinion))
+    opinion = load_opinion(world.config.opinion)
+    (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine, opinion=opinion)
+    return opinions
 
 
 def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fedelect.processes import Failed, Lost, WorkerProcess
-from fedelect.scenario import Dataset
+from fedelect.simulator.plan import Ground
 from fedelect.simulator.shard import Played, Shard, ShardHost, TrialSave, Work
 
 SLICE_S = 0.1
@@ -78,15 +78,15 @@ class MakeShard(Protocol):
 class WorkerProcesses:
     """Each shard in a process of its own on this machine."""
 
-    def __init__(self, work: Work, dataset: Dataset) -> None:
-        self._work, self._dataset = work, dataset
+    def __init__(self, work: Work, ground: Ground) -> None:
+        self._work, self._ground = work, ground
         self._workers: dict[int, WorkerProcess] = {}
         self._answers: queue.SimpleQueue[tuple[WorkerProcess, Answer]] = queue.SimpleQueue()
 
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
         self.end(number)
-        host = ShardHost(self._work, self._dataset, trials, saves)
+        host = ShardHost(self._work, self._ground, trials, saves)
         self._workers[number] = WorkerProcess(host, self._answers)
 
     def ask(self, number: int, *, save: bool) -> None:
