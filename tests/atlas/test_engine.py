@@ -136,5 +136,5 @@ def test_an_atlas_is_not_trained_again_nor_used_for_another_scenario(tmp_path: P
 
 def test_the_seam_tells_who_knows_opinions() -> None:
     assert isinstance(AtlasEngine(trained()), KnowsOpinions)
-    assert not isinstance(PLAIN, KnowsOpinions)
-    assert not isinstance(make_engine("auto", trained().config), KnowsOpinions)
+    for name in ("plain", "auto"):
+        assert not isinstance(make_engine(name, trained().config), KnowsOpinions)
