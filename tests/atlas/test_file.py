@@ -183,3 +183,12 @@ def test_members_that_do_not_fit_are_told(path: Path, member: str, value: Any, m
 def test_a_changed_description_is_told(path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         load_atlas(rewritten(path, about=about(path, **changes)))
+
+
+def test_the_page_names_every_member_of_the_file(path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ATLAS.md").read_text()
+    with np.load(path) as file:
+        for name in file.files:
+            assert f"`{name}`" in page
+        for field in json.loads(file["about"].tobytes()):
+            assert field in page

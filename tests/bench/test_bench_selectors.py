@@ -97,7 +97,7 @@ def test_peers_are_ranked_too_unless_they_skip_a_slot() -> None:
     peers = row(ranking, "peers")
     assert peers == row(ranking, "bp-ucb:exploration=0.01")
     with pytest.raises(ConfigurationError, match="holds no election in some slots"):
-        rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers:loss=0.9,slot_s=0.5"])
+        rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers:loss=0.9,slot_s=0.6"])
 
 
 @pytest.mark.parametrize("path", shipped_atlases().values(), ids=lambda path: path.stem)
