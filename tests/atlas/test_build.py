@@ -170,6 +170,17 @@ def a_third(scores: object, labels: object) -> float:
     return 1 / 3
 
 
+def test_models_on_which_nobody_has_an_opinion_are_told(tmp_path: Path) -> None:
+    config = msgspec.structs.replace(tiny(), opinion="tests.worlds:silent")
+    with pytest.raises(ConfigurationError, match="nobody has an opinion on 30 of 30 models"):
+        built(plan(config), tmp_path / "a.npz")
+
+
+def test_an_atlas_ends_in_npz(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"ends in \.npz"):
+        built(plan(), tmp_path / "atlas")
+
+
 def broken(scores: object, labels: object) -> float:
     raise ValueError("not today")
 

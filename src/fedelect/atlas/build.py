@@ -22,7 +22,7 @@ from fedelect.atlas.facts import without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
 from fedelect.atlas.parts import Parts
 from fedelect.atlas.ranks import cohorts_at
-from fedelect.atlas.table import COUNTS, FLOATS, Atlas, AtlasPlan, kept, mean_opinions
+from fedelect.atlas.table import COUNTS, FLOATS, Atlas, AtlasPlan, kept, known_means
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, make_engine, versions_of
@@ -105,9 +105,11 @@ def build_atlas(
         progress: Called when the build begins and whenever a part is finished.
 
     Raises:
-        ConfigurationError: There are more cohorts than `limit`.
+        ConfigurationError: There are more cohorts than `limit`, or models on which nobody has an opinion.
         RunMismatchError: `out`, or the folder of its parts, holds another atlas.
     """
+    if out.suffix != ".npz":
+        raise ConfigurationError(f"an atlas is a file that ends in .npz, got {out}")
     name = engine or DEFAULT_ENGINE
     places = places_for(workers)
     trainer = _Trainer(plan, dataset, name)
@@ -117,12 +119,14 @@ def build_atlas(
     made = make_engine(name, plan.config)
     identity = _identity(plan, dataset, made.name)
     if out.exists():
-        return _existing(out, plan, identity)
+        return _existing(out, identity)
     build = _Build(plan, world, trainer, places, progress)
     parts = Parts(out.with_name(out.name + ".parts"), identity)
     try:
         table = build.table(parts)
-        contenders = contenders_of(mean_opinions(table, build.test_sizes), plan.contenders)
+        contenders = contenders_of(known_means(table, build.test_sizes), plan.contenders)
+        fresh = build.fresh(parts, contenders)
+        known_means(fresh, build.test_sizes)
         atlas = Atlas(
             world=without_data(world),
             seed=plan.seed,
@@ -132,7 +136,7 @@ def build_atlas(
             untrained=_untrained(world, made),
             table=table,
             contenders=contenders,
-            fresh=build.fresh(parts, contenders),
+            fresh=fresh,
             provenance=_provenance(made.name, command),
             digest="",
         )
@@ -227,7 +231,7 @@ def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:
     }
 
 
-def _existing(out: Path, plan: AtlasPlan, identity: dict[str, Any]) -> Atlas:
+def _existing(out: Path, identity: dict[str, Any]) -> Atlas:
     """The atlas that is there, if it is of that plan; versions may differ, for it is finished."""
     atlas = load_atlas(out)
     there = {

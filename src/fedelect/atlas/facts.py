@@ -97,6 +97,8 @@ def check(atlas: Atlas) -> None:
         entries = getattr(atlas, name)
         opinions = entries if name == "untrained" else opinions_from(np.moveaxis(entries, 1, -1), atlas.test_sizes)
         _within(name, opinions[~np.isnan(opinions)], 0, 1)
+        if name != "untrained" and np.isnan(opinions).all(axis=-1).any():
+            raise ValueError(f"{name} has a model on which nobody has an opinion")
 
 
 def _expect(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:

@@ -176,3 +176,18 @@ def mean_opinions(entries: NDArray[Any], test_sizes: Ints) -> Floats:
         total = np.where(present, opinions, 0.0).sum(axis=1)
         means[seed] = np.divide(total, terms, out=np.full(terms.shape, math.nan), where=terms > 0)
     return means
+
+
+def known_means(entries: NDArray[Any], test_sizes: Ints) -> Floats:
+    """Mean over the clients that have an opinion: (S, N, C) -> (S, C).
+
+    Raises:
+        ConfigurationError: On some model nobody has an opinion, so that its cohort's worth is not known.
+    """
+    means = mean_opinions(entries, test_sizes)
+    if np.isnan(means).any():
+        raise ConfigurationError(
+            f"nobody has an opinion on {np.isnan(means).sum()} of {means.size} models; an atlas needs one on each: "
+            f"change `opinion`, or the test shares"
+        )
+    return means
