@@ -1,1 +1,51 @@
 """The paper's figures and tables, one declaration each, from runs that are kept."""
+
+from fedelect.reproduce.blocks import Curves
+from fedelect.reproduce.calibration import calibrate, read_calibration
+from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
+from fedelect.reproduce.claims import CLAIMS, assess
+from fedelect.reproduce.document import write_document
+from fedelect.reproduce.figures import draw
+from fedelect.reproduce.measurements import MEASUREMENTS, Context, measure
+from fedelect.reproduce.player import play_block
+from fedelect.reproduce.readings import Evidence
+from fedelect.reproduce.runner import (
+    AbstractLibrary,
+    Library,
+    LibraryOnFile,
+    estimated_seconds,
+    hours,
+    play,
+    seconds_for_a_slot,
+)
+from fedelect.reproduce.series import Demand, Series, World
+
+__all__ = [
+    "CLAIMS",
+    "EXPERIMENTS",
+    "MEASUREMENTS",
+    "PRESETS",
+    "AbstractLibrary",
+    "Context",
+    "Curves",
+    "Demand",
+    "Evidence",
+    "Experiment",
+    "Library",
+    "LibraryOnFile",
+    "Preset",
+    "Series",
+    "World",
+    "assess",
+    "calibrate",
+    "draw",
+    "estimated_seconds",
+    "experiment",
+    "hours",
+    "measure",
+    "play",
+    "play_block",
+    "read_calibration",
+    "seconds_for_a_slot",
+    "write_document",
+]

@@ -5,7 +5,7 @@ paper's table `comparison_table` seems to count it; the formulas are in `fedelec
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import msgspec
@@ -24,7 +24,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Results on file, at the size of a preset. Nothing is run.
+    """Results on file, at the size of a preset, each read once. Nothing is run.
 
     Attributes:
         library: The results.
@@ -33,11 +33,15 @@ class Evidence:
 
     library: AbstractLibrary
     preset: Preset
+    _read: dict[Demand, Curves | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def curves(self, series: Series, *, slots: int, trials: int = TRIALS) -> Curves | None:
         """The trials of a series that are on file, or None if none is; sizes are cut to the preset."""
         demand = Demand(series=series, trials=trials, slots=slots)
-        return self.library.curves(demand.at_most(trials=self.preset.trials, slots=self.preset.slots))
+        demand = demand.at_most(trials=self.preset.trials, slots=self.preset.slots)
+        if demand not in self._read:
+            self._read[demand] = self.library.curves(demand)
+        return self._read[demand]
 
     def measurement(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """A measurement that is on file, or None."""

@@ -118,7 +118,7 @@ class Library(AbstractLibrary):
     dataset: Dataset
 
     @functools.cached_property
-    def data_digest(self) -> str:  # type: ignore[override]  # hashing MNIST takes a tenth of a second
+    def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
         """Hash of the data."""
         return self.dataset.digest
 

@@ -1,6 +1,7 @@
 """Figures of single clients: `network`, `cen_selected_time`, `BP_value`. Clients carry the paper's numbers, from 1."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from fedelect.reproduce.catalogue import MAIN, Experiment, bp_ucb, quick_init
 from fedelect.reproduce.figures.sheet import LOOKS, fewer, new_sheet, plot_line, say, trials_text
 from fedelect.reproduce.readings import Evidence, elections
 from fedelect.scenario.topology import draw_topology
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 PAPER_SLOTS = 500
 """T of the figure for which the paper states elections."""
@@ -77,9 +81,8 @@ def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Pa
                     label=f"{name}: mean {band.mean[members].mean():.2f}{fewer(count, demand.trials)}",
                 )
             if demand.slots == PAPER_SLOTS:
-                for (low, high), value in (((0.5, iid + 0.5), paper.IID_ELECTIONS), ((iid + 0.5, 20.5), paper.SKEWED_ELECTIONS)):
-                    axes.plot([low, high], [value, value], color="black", linewidth=0.8)
-                    axes.text(high, value, f"paper: {value:g}", fontsize=7, ha="right", va="bottom")
+                _mark_elections(axes, 0.5, iid + 0.5, paper.IID_ELECTIONS)
+                _mark_elections(axes, iid + 0.5, len(numbers) + 0.5, paper.SKEWED_ELECTIONS)
             axes.set_xticks(numbers)
             axes.legend(loc="upper right")
         sheet.footer += [
@@ -87,6 +90,12 @@ def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Pa
             "Bars: mean over trials with 95 % intervals. Clients carry the paper's numbers, from 1.",
         ]
     return [path]
+
+
+def _mark_elections(axes: "Axes", low: float, high: float, value: float) -> None:
+    axes.plot([low, high], [value, value], color="black", linewidth=0.8)
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    axes.text(high, value + 4, f"paper: {value:g}", fontsize=7, ha="right", va="bottom", bbox=box)
 
 
 def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:

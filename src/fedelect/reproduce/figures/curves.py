@@ -14,6 +14,7 @@ from fedelect.reproduce.catalogue import (
     RANDOM,
     ROUND_ROBIN,
     SUBSET_UCB,
+    TRIALS,
     Experiment,
     bp_ucb,
     quick_init,
@@ -38,6 +39,7 @@ from fedelect.reproduce.figures.sheet import (
 from fedelect.reproduce.measurements.losses import Losses
 from fedelect.reproduce.readings import Evidence, average_accuracy, final_accuracy
 from fedelect.reproduce.series import Demand, Series, World
+from fedelect.vocabulary import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +77,7 @@ def draw_democratized(one: Experiment, evidence: Evidence, folder: Path) -> list
         ("BP-UCB", paper.BP_UCB),
         ("random", paper.RANDOM_DEMOCRATIZED),
     ]
-    return _draw_performance(
-        one, evidence, folder, marks, renamed={quick_init(): "Quick-Init UCB (FL&FA, same seeds)"}
-    )
+    return _draw_performance(one, evidence, folder, marks, renamed={quick_init(): "Quick-Init UCB (FL&FA, same seeds)"})
 
 
 def _draw_performance(
@@ -93,6 +93,7 @@ def _draw_performance(
             trials += _plot_accuracy(sheet, axes, evidence, demand, renamed.get(demand.series, name), look)
         axes.set_xlabel("slot t")
         axes.set_ylabel(AVERAGE)
+        axes.margins(x=0.0)
         slots = demands[0].slots
         if slots == PAPER_SLOTS:
             mark_paper(axes, [(name, round(value, 4)) for name, value in marks])
@@ -104,9 +105,7 @@ def _draw_performance(
     return [path]
 
 
-def _plot_accuracy(
-    sheet: Sheet, axes: "Axes", evidence: Evidence, demand: Demand, name: str, look: Look
-) -> list[int]:
+def _plot_accuracy(sheet: Sheet, axes: "Axes", evidence: Evidence, demand: Demand, name: str, look: Look) -> list[int]:
     """Plot a series if it is on file; returns its number of trials, if any."""
     curves = evidence.curves(demand.series, slots=demand.slots, trials=demand.trials)
     if curves is None:
@@ -118,7 +117,7 @@ def _plot_accuracy(
     return [count]
 
 
-def accuracy_text(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+def accuracy_text(values: Floats) -> str:
     """Mean and half of the 95 % interval of (trials,) values."""
     interval = mean_interval(values)
     spread = "" if interval.half_width is None else f" ± {interval.half_width:.4f}"
@@ -129,7 +128,9 @@ def draw_sets_and_sizes(one: Experiment, evidence: Evidence, folder: Path) -> li
     """`1_2`: (a) training loss, (b) numbers of clients, (c) sets of clients."""
     path = folder / f"{one.name}.svg"
     by_series = {demand.series: demand for demand in one.at(evidence.preset)}
-    with new_sheet(path, title="Who and how many train, by random selection or a fixed set", panels=3, width=15) as sheet:
+    with new_sheet(
+        path, title="Who and how many train, by random selection or a fixed set", panels=3, width=15
+    ) as sheet:
         loss_axes, size_axes, set_axes = sheet.axes
         trials = _plot_losses(loss_axes, evidence)
         for budget, look in zip(BUDGETS, LOOKS, strict=False):
@@ -169,5 +170,6 @@ def _plot_losses(axes: "Axes", evidence: Evidence) -> list[int]:
         return []
     for (budget, losses), look in zip(sorted(measured.losses.items()), LOOKS, strict=False):
         values = np.array(losses)
-        plot_band(axes, values, look, f"{budget} clients: {accuracy_text(values[:, -1])}")
+        short = fewer(len(values), min(TRIALS, evidence.preset.trials or TRIALS))
+        plot_band(axes, values, look, f"{budget} clients: {accuracy_text(values[:, -1])}{short}")
     return [len(losses) for losses in measured.losses.values()]

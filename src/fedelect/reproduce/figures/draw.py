@@ -45,8 +45,13 @@ def draw(experiment: Experiment, library: AbstractLibrary, preset: Preset, folde
     Returns:
         The files written: SVG, or Markdown and CSV for a table.
     """
+    return draw_from(experiment, Evidence(library=library, preset=preset), folder)
+
+
+def draw_from(experiment: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
+    """The same from evidence, which reads each series once for many drawings."""
     drawing = DRAWINGS.get(experiment.name, _draw_nothing_yet)
-    return drawing(experiment, Evidence(library=library, preset=preset), folder)
+    return drawing(experiment, evidence, folder)
 
 
 def _draw_nothing_yet(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:

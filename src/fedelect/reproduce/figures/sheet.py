@@ -59,7 +59,7 @@ LOOKS = (QUICK_INIT_LOOK, BP_UCB_LOOK, ROUND_ROBIN_LOOK, SUBSET_LOOK, RANDOM_LOO
 """For series that are not methods, such as numbers of clients."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Sheet:
     """A figure being drawn.
 

@@ -87,25 +87,20 @@ def _plot_sweep(
 ) -> list[int]:
     trials = []
     for name, make, look, offset in _METHODS:
-        places, means, spreads, counts, planned = [], [], [], [], 0
-        for place, world in enumerate(worlds):
+        intervals, counts, planned = [], [], 0
+        for world in worlds:
             demand = demands[make(world)]
             planned = demand.trials
             curves = evidence.curves(demand.series, slots=demand.slots, trials=demand.trials)
-            if curves is None:
-                if sheet is not None:
-                    sheet.missing.append(f"{name} at {world.name}")
-                continue
-            interval = mean_interval(reading(curves))
-            places.append(place + offset)
-            means.append(interval.mean)
-            spreads.append(interval.half_width or 0.0)
-            counts.append(len(curves.trials))
-        if places:
+            intervals.append(mean_interval([] if curves is None else reading(curves)))  # nan breaks the line
+            counts += [] if curves is None else [len(curves.trials)]
+            if curves is None and sheet is not None:
+                sheet.missing.append(f"{name} at {world.name}")
+        if counts:
             axes.errorbar(
-                places,
-                means,
-                yerr=spreads,
+                [place + offset for place in range(len(worlds))],
+                [interval.mean for interval in intervals],
+                yerr=[interval.half_width or 0.0 for interval in intervals],
                 color=look.colour,
                 linestyle=look.line,
                 linewidth=1.0,

@@ -23,6 +23,12 @@ ALGORITHMS: dict[str, tuple[str, Series]] = {
 """Columns of the paper's table: key in `paper.TABLE` -> its name and our series."""
 
 
+_COLUMNS = (
+    *("target", "algorithm", "paper_slots", "slots", "slots_half_width", "reached", "trials"),
+    *("paper_accuracy", "accuracy", "accuracy_half_width", "horizon", "preset"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One algorithm and target, ours.
@@ -57,20 +63,19 @@ def table_cell(evidence: Evidence, series: Series, target: float, *, slots: int,
 def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`comparison_table` as Markdown and CSV."""
     demands = {demand.series: demand for demand in one.at(evidence.preset)}
-    lines = ["| target | algorithm | slots, paper | slots, ours | reached | accuracy there, paper | accuracy there, ours |"]
+    lines = [
+        "| target | algorithm | slots, paper | slots, ours | reached | accuracy there, paper | accuracy there, ours |"
+    ]
     lines.append("|" + "---|" * 7)
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(
-        "target algorithm paper_slots slots slots_half_width reached trials paper_accuracy accuracy "
-        "accuracy_half_width horizon preset".split()
-    )
+    rows.writerow(_COLUMNS)
     missing, trials, longest = [], [], 0
     for target in TARGETS:
         for key, (name, series) in ALGORITHMS.items():
             demand, said = demands[series], paper.TABLE[key][target]
             cell = table_cell(evidence, series, target, slots=demand.slots, trials=demand.trials)
-            dash = "–" if said.accuracy is None else f"{said.accuracy:.4f}"
+            dash = "-" if said.accuracy is None else f"{said.accuracy:.4f}"
             if cell is None:
                 missing.append(name)
                 lines.append(f"| {target:g} | {name} | {said.slots:.2f} | not run yet | | {dash} | |")
@@ -81,12 +86,9 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
             lines.append(
                 f"| {target:g} | {name}{fewer(count, demand.trials)} | {said.slots:.2f} | {_text(cell.slots, 2)} "
                 f"| {cell.reached} of {count}{_horizon(cell, demands[RANDOM].slots)} | {dash} "
-                f"| {_text(cell.accuracy, 4) if cell.reached else f'– (at T: {_text(cell.accuracy, 4)})'} |"
+                f"| {_text(cell.accuracy, 4) if cell.reached else f'- (at T: {_text(cell.accuracy, 4)})'} |"
             )
-            rows.writerow(
-                [target, key, said.slots, *_numbers(cell.slots), cell.reached, count]
-                + [said.accuracy, *_numbers(cell.accuracy), cell.horizon, evidence.preset.name]
-            )
+            rows.writerow(_row(target, key, said, cell, evidence.preset.name))
     slots = max([longest, *(demand.slots for demand in demands.values())])
     notes = [
         f"{trials_text(evidence.preset.name, trials, slots)}; ± is the 95 % interval over trials. A trial that never "
@@ -104,6 +106,12 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
 def _text(interval: Interval, digits: int) -> str:
     spread = "" if interval.half_width is None else f" ± {interval.half_width:.{digits}f}"
     return f"{interval.mean:.{digits}f}{spread}"
+
+
+def _row(target: float, key: str, said: paper.TableCell, cell: Cell, preset: str) -> list[object]:
+    """A line of the CSV."""
+    slots = [said.slots, *_numbers(cell.slots), cell.reached, cell.slots.count]
+    return [target, key, *slots, said.accuracy, *_numbers(cell.accuracy), cell.horizon, preset]
 
 
 def _numbers(interval: Interval) -> list[str]:
