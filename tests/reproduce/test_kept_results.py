@@ -118,10 +118,16 @@ if __name__ == "__main__":
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     demands = [Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)]
-    with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        [sys.executable, str(path)], stdout=subprocess.PIPE, env=environment, start_new_session=True
+    ) as process:
         assert process.stdout is not None and process.stdout.readline() == b"finished\n"
+        session = process.pid
         process.send_signal(signal.SIGKILL)
     deadline = time.monotonic() + 60
+    while _alive(session) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(session)
     kept = library(tmp_path)
     before = {task.path: task.path.stat().st_mtime_ns for task in kept.tasks(demands) if task.path.exists()}
     assert before
@@ -129,6 +135,15 @@ if __name__ == "__main__":
     assert not kept.missing(demands) and time.monotonic() < deadline
     for written, at in before.items():
         assert written.stat().st_mtime_ns == at
+
+
+def _alive(session: int) -> bool:
+    """Whether any process of the session is left."""
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_a_long_block_serves_a_short_demand_and_a_short_one_is_missing_for_a_long_demand(tmp_path: Path) -> None:

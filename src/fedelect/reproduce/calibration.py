@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -83,12 +83,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How much work a candidate gets.
 
     Attributes:
-        trials: Independent trials.
+        trials: Independent trials, at least 2, for there is an interval to tell.
         slots: Slots in each. A cold start is stationary: its expectation at T = 200 is that of any slot.
     """
 
-    trials: int
-    slots: int
+    trials: Annotated[int, msgspec.Meta(ge=2)]
+    slots: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

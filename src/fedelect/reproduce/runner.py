@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
-from multiprocessing.managers import SyncManager
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
-from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -187,40 +186,35 @@ def play(
     if not tasks:
         return
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
-        counter = _counter(manager)
-        with ProcessPoolExecutor(
-            min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(dataset, counter)
-        ) as pool:
-            running = {pool.submit(_play, task): task for task in tasks}
-            try:
-                while running:
-                    done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                    while not counter.empty():
-                        progress(counter.get())
-                    for future in done:
-                        task = running.pop(future)
-                        future.result()
-                        finished(task)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                for process in multiprocessing.active_children():
-                    process.terminate()
-                raise
-
-
-def _counter(manager: SyncManager) -> Any:
-    return manager.Queue()
+    counts: SimpleQueue[int] = context.SimpleQueue()
+    with ProcessPoolExecutor(
+        min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(dataset, counts)
+    ) as pool:
+        running = {pool.submit(_play, task): task for task in tasks}
+        try:
+            while running:
+                done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                while not counts.empty():
+                    progress(counts.get())
+                for future in done:
+                    task = running.pop(future)
+                    future.result()
+                    finished(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 _DATASET: Dataset | None = None
-_COUNTER: Any = None
+_COUNTS: "SimpleQueue[int] | None" = None
 
 
-def _begin(dataset: Dataset, counter: Any) -> None:
+def _begin(dataset: Dataset, counts: "SimpleQueue[int]") -> None:
     """Set a worker process up; it must not outlive its parent."""
-    global _DATASET, _COUNTER
-    _DATASET, _COUNTER = dataset, counter
+    global _DATASET, _COUNTS
+    _DATASET, _COUNTS = dataset, counts
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -232,19 +226,20 @@ def _end_with_parent() -> None:
 
 
 def _play(task: BlockTask) -> None:
-    assert _DATASET is not None
+    assert _DATASET is not None and _COUNTS is not None
+    counts = _COUNTS
     pending, told_at = 0, time.monotonic()
 
     def report(played: int) -> None:
         nonlocal pending, told_at
         pending += played
         if time.monotonic() - told_at > 1.0:
-            _COUNTER.put(pending)
+            counts.put(pending)
             pending, told_at = 0, time.monotonic()
 
     play_block(task, _DATASET, report=report)
     if pending:
-        _COUNTER.put(pending)
+        counts.put(pending)
 
 
 def hours(seconds: float) -> str:
