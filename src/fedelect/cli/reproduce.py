@@ -18,15 +18,14 @@ from fedelect.reproduce import (
     Context,
     Experiment,
     Library,
-    LibraryOnFile,
     calibrate,
+    committed_library,
     draw,
     estimated_seconds,
     experiment,
     hours,
     measure,
     play,
-    read_calibration,
     seconds_for_a_slot,
     write_document,
 )
@@ -60,7 +59,7 @@ def reproduce(
         _print_list(console)
         return
     if name == "document":
-        page = write_document(_library_on_file(results), Path("docs"))
+        page = write_document(committed_library(Path(), results), Path("docs"))
         console.print(f"written: {page}", highlight=False, soft_wrap=True)
         return
     if name == "calibration":
@@ -76,14 +75,6 @@ def reproduce(
     for one in wanted:
         for path in draw(one, library, PRESETS[preset], figures or library.folder / "figures"):
             console.print(f"{one.name}: {path}", highlight=False, soft_wrap=True)
-
-
-def _library_on_file(results: Path | None) -> LibraryOnFile:
-    """The paper's results without their data, of which the calibration knows the hash."""
-    chosen = PRESETS["paper"]
-    folder = results or Path(chosen.folder)
-    digest = read_calibration(folder.parent / CALIBRATION.name).data_digest
-    return LibraryOnFile(folder=folder, base=scenario_preset("paper"), known_digest=digest, block=chosen.block)
 
 
 def _library(name: str, results: Path | None) -> Library:

@@ -4,7 +4,7 @@ from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.calibration import calibrate, read_calibration
 from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
 from fedelect.reproduce.claims import CLAIMS, assess
-from fedelect.reproduce.document import write_document
+from fedelect.reproduce.document import committed_library, write_document
 from fedelect.reproduce.figures import draw
 from fedelect.reproduce.measurements import MEASUREMENTS, Context, measure
 from fedelect.reproduce.player import play_block
@@ -38,6 +38,7 @@ __all__ = [
     "World",
     "assess",
     "calibrate",
+    "committed_library",
     "draw",
     "estimated_seconds",
     "experiment",

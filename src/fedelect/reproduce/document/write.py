@@ -28,13 +28,16 @@ command; `fedelect reproduce all --preset paper` makes everything, says first ho
 it was stopped; `--preset quick` makes small versions in minutes. Clients carry the paper's numbers, from 1."""
 
 
-def write_document(library: AbstractLibrary, docs: Path, *, preset: Preset = PRESETS["paper"]) -> Path:
+def write_document(
+    library: AbstractLibrary, docs: Path, *, preset: Preset = PRESETS["paper"], verdicts: Path | None = None
+) -> Path:
     """Write docs/REPRODUCTION.md, its figures, and the verdicts beside the results; nothing is run.
 
     Args:
         library: The results. The calibration and the verdicts are kept beside its folder.
         docs: The folder of the document.
         preset: How much of the results is asked for.
+        verdicts: Where the verdicts are kept; beside the results if None.
 
     Returns:
         The document.
@@ -71,7 +74,7 @@ def write_document(library: AbstractLibrary, docs: Path, *, preset: Preset = PRE
     ]
     page = docs / "REPRODUCTION.md"
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    write_verdicts(verdicts_path(library), findings)
+    write_verdicts(verdicts or verdicts_path(library), findings)
     return page
 
 

@@ -1,0 +1,33 @@
+"""Every claim of the paper against the committed results: those that hold and those that do not, as we found them."""
+
+from pathlib import Path
+
+import pytest
+
+from fedelect.reproduce import CLAIMS, PRESETS, Evidence, assess, committed_library
+from fedelect.reproduce.claims import Claim
+from fedelect.reproduce.document import read_verdicts
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.paper
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    return Evidence(library=committed_library(ROOT), preset=PRESETS["paper"])
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
+def test_the_results_give_the_verdict_on_file(claim: Claim, evidence: Evidence) -> None:
+    kept = read_verdicts(ROOT / "reproduction/verdicts.json")[claim.key]
+    finding = assess(claim, evidence)
+    assert (finding.verdict, list(finding.outcomes)) == (kept.verdict, kept.outcomes)
+    if finding.verdict == "not measured yet":
+        pytest.skip(f"not measured yet: {claim.key}")
+    for check, measured, outcome in zip(claim.checks, finding.measured, finding.outcomes, strict=True):
+        assert measured is not None and measured.low is not None and measured.high is not None
+        inside = check.claimed.low < measured.low and measured.high < check.claimed.high
+        outside = measured.high <= check.claimed.low or measured.low >= check.claimed.high
+        assert {"holds": inside, "fails": outside, "undecided": not inside and not outside}[outcome]
+    assert finding.why, f"{claim.key}: no reason is given for {finding.verdict!r}"
