@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.reproduce.committed import ROOT, committed
 from tests.reproduce.made_up import put
 from tests.reproduce.small_library import small
 
 from fedelect.equations.intervals import Interval
-from fedelect.reproduce import CLAIMS, EXPERIMENTS, LibraryOnFile, committed_library, write_document
+from fedelect.reproduce import CLAIMS, EXPERIMENTS, LibraryOnFile, write_document
 from fedelect.reproduce.catalogue import OPTIMAL, RANDOM
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
@@ -18,8 +19,6 @@ from fedelect.reproduce.document.claims_section import check_text
 from fedelect.reproduce.paper import fitted_first_term
 
 pytestmark = pytest.mark.xdist_group("reproduce")
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +103,12 @@ def figure_texts(folder: Path) -> dict[str, list[str]]:
 
 def test_the_committed_document_is_what_the_committed_results_give(tmp_path: Path) -> None:
     page = ROOT / "docs/REPRODUCTION.md"
-    write_document(committed_library(ROOT), tmp_path, verdicts=tmp_path / "verdicts.json")
+    docs = tmp_path / "docs"
+    write_document(committed(tmp_path), docs, verdicts=tmp_path / "verdicts.json")
     told = "run `fedelect reproduce document` and commit what it writes"
-    assert _lines(tmp_path / "REPRODUCTION.md") == _lines(page), told
+    assert _lines(docs / "REPRODUCTION.md") == _lines(page), told
     assert read_verdicts(tmp_path / "verdicts.json") == read_verdicts(ROOT / "reproduction/verdicts.json"), told
-    assert figure_texts(tmp_path / "reproduction") == figure_texts(ROOT / "docs/reproduction"), told
+    assert figure_texts(docs / "reproduction") == figure_texts(ROOT / "docs/reproduction"), told
 
 
 def _lines(page: Path) -> list[str]:

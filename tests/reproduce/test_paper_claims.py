@@ -1,21 +1,18 @@
 """Every claim of the paper against the committed results: those that hold and those that do not, as we found them."""
 
-from pathlib import Path
-
 import pytest
+from tests.reproduce.committed import ROOT, committed
 
-from fedelect.reproduce import CLAIMS, PRESETS, Evidence, assess, committed_library
+from fedelect.reproduce import CLAIMS, PRESETS, Evidence, assess
 from fedelect.reproduce.claims import Claim
 from fedelect.reproduce.document import read_verdicts
-
-ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.paper
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
-    return Evidence(library=committed_library(ROOT), preset=PRESETS["paper"])
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return Evidence(library=committed(tmp_path_factory.mktemp("committed")), preset=PRESETS["paper"])
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
