@@ -110,12 +110,12 @@ def _make(wanted: Sequence[Experiment], name: str, library: Library, workers: in
             )
     context = Context(library=library, preset=preset, workers=workers)
     for one in wanted:
-        for wanted_ in one.measurements:
-            if wanted_ not in MEASUREMENTS:
-                console.print(f"not measured yet: {wanted_}", highlight=False)
+        for measurement in one.measurements:
+            if measurement not in MEASUREMENTS:
+                console.print(f"not measured yet: {measurement}", highlight=False)
                 continue
-            console.print(f"measuring: {wanted_}", highlight=False)
-            measure(wanted_, context)
+            console.print(f"measuring: {measurement}", highlight=False)
+            measure(measurement, context)
 
 
 def _calibrate(console: Console, workers: int) -> None:

@@ -5,8 +5,16 @@ import math
 from fedelect.reproduce import paper
 from fedelect.reproduce.calibration import BEST_KNOWN
 from fedelect.reproduce.catalogue import MAIN, OPTIMAL, RANDOM, ROUND_ROBIN, SUBSET_UCB, quick_init
-from fedelect.reproduce.claims.claim import Check, Claim, above, exactly, near
-from fedelect.reproduce.claims.measures import accuracy, accuracy_gain, elected, excess_over_others, late_share, mean_of
+from fedelect.reproduce.claims.claim import Check, Claim, Range, above, exactly, near
+from fedelect.reproduce.claims.measures import (
+    accuracy,
+    accuracy_gain,
+    elected,
+    excess_over_others,
+    late_share,
+    mean_of,
+    new_share,
+)
 from fedelect.reproduce.claims.sets import ONE_POINT
 
 LONG = 500
@@ -72,6 +80,12 @@ CLAIMS = (
                 name="share of the last 100 slots in which it is elected",
                 measure=mean_of(quick_init(), late_share(BEST_KNOWN), slots=LONG),
                 claimed=above(0.5),
+            ),
+            Check(
+                name="share of the 500 slots in which a new cohort is tried",
+                measure=mean_of(quick_init(), new_share(), slots=LONG),
+                claimed=Range(),
+                decides=False,
             ),
         ),
         why={

@@ -114,6 +114,16 @@ def late_share(members: Sequence[int], *, slots: int = 100) -> Reading:
     return reading
 
 
+def new_share() -> Reading:
+    """Share of the slots in which a cohort is elected that was not elected before."""
+
+    def reading(curves: Curves) -> Floats:
+        ordered = np.sort(curves.cohorts, axis=-1)
+        return np.array([len(np.unique(trial, axis=0)) / len(trial) for trial in ordered])
+
+    return reading
+
+
 def counted(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
     """How many trials of a series are on file."""
 

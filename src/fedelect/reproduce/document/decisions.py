@@ -47,8 +47,8 @@ def first_term_lines(untrained: float | None) -> list[str]:
     ours = "" if untrained is None else f" (the untrained model's accuracy is {untrained:.3f} here)"
     return [
         f"The optimal column of the paper's table ({cells}) fits a running mean (u + t r) / (t + 1) with a first term "
-        f"u = {fit.first:.3f} and slots of accuracy r = {fit.later:.3f} by least squares, to within "
-        f"{fit.largest_error:.4f}. So the paper seems to count a first term of 0 rather than the untrained model's "
+        f"u = {fit.first:.4f} and slots of accuracy r = {fit.later:.4f} by least squares, to within "
+        f"{fit.largest_error:.5f}. So the paper seems to count a first term of 0 rather than the untrained model's "
         f"accuracy of about 0.1{ours}, and its optimal cohort is at {fit.later:.3f} in every slot, above the "
         f"{QUICK_INIT + QUICK_INIT_GAP:.4f} that its figure `cen_performance` implies at T = 200.",
     ]

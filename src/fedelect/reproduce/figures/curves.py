@@ -73,7 +73,7 @@ def draw_central(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
 def draw_democratized(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`decen_performance`."""
     marks = [
-        ("optimal less than", paper.BP_UCB + paper.BP_UCB_GAP),
+        ("optimal below", paper.BP_UCB + paper.BP_UCB_GAP),
         ("BP-UCB", paper.BP_UCB),
         ("random", paper.RANDOM_DEMOCRATIZED),
     ]
