@@ -6,7 +6,7 @@ A replica is one selector in one trial. Replicas never see each other: what one 
 are played in the same call. What trains is a parameter, so that a faster engine, or a table, can take its place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -36,6 +36,23 @@ class ElectedByPeers(Protocol):
     @property
     def settled(self) -> tuple[Floats, Exchange] | None:
         """(N,) beliefs and how they were settled in the last slot told."""
+
+
+@runtime_checkable
+class KnowsOpinions(Protocol):
+    """An engine that knows what the clients think of its models, so that no test share need be scored."""
+
+    def opinions(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Floats]:
+        """For each model the (N,) opinions of the clients; nan where a client has none."""
+
+
+def opinions_on(
+    scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: Opinion = accuracy
+) -> Iterable[Floats]:
+    """For each model the (N,) opinions of all clients: what the engine knows, or their own view of its scores."""
+    if isinstance(engine, KnowsOpinions):
+        return engine.opinions(scenario, models)
+    return (judge(scenario, scores, opinion) for scores in engine.scores(scenario, models))
 
 
 @dataclass(slots=True)
@@ -128,9 +145,9 @@ def _played(
     for places in worlds.values():
         scenario = replicas[places[0]].scenario
         trainings = engine.train(scenario, [jobs[place] for place in places])
-        scores = engine.scores(scenario, [training.model for training in trainings])
-        for place, training, own in zip(places, trainings, scores, strict=True):
-            played[place] = (training, judge(scenario, own, opinion))
+        surveys = opinions_on(scenario, [one.model for one in trainings], engine=engine, opinion=opinion)
+        for place, training, opinions in zip(places, trainings, surveys, strict=True):
+            played[place] = (training, opinions)
     return played
 
 
@@ -179,7 +196,7 @@ def _record(
     framework: FrameworkName,
 ) -> SlotRecord:
     beliefs = feedback.beliefs
-    if isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
+    if framework == "da" and isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
         beliefs, exchange = replica.selector.settled
     assert feedback.opinions is not None  # a survey was held
     return SlotRecord(

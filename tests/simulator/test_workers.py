@@ -17,16 +17,17 @@ from tests.worlds import digits, plan, tiny
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
 from fedelect.federation import PlainEngine
 from fedelect.loop import FrameworkName
+from fedelect.processes import Failed
 from fedelect.records import SlotRecord, read_run, sorted_records
 from fedelect.selectors import RandomCohort, SelectorSpec
 from fedelect.simulator import Plan, cluster, workers
 from fedelect.simulator import simulate as simulate_into
 from fedelect.simulator.run import deal
-from fedelect.simulator.shard import Failed, Shard, ShardHost, Work
+from fedelect.simulator.shard import Shard, ShardHost, Work
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
-WORKER = "fedelect.simulator.workers"
+WORKER = "fedelect.processes"
 RAY_PROCESSES = ("ray::", "raylet", "gcs_server")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")

@@ -8,6 +8,18 @@ from fedelect.analytics.federated import federated as federated
 from fedelect.analytics.survey import Opinion as Opinion
 from fedelect.analytics.survey import accuracy as accuracy
 from fedelect.analytics.survey import judge as judge
+from fedelect.analytics.survey import load_opinion as load_opinion
 from fedelect.analytics.survey import survey as survey
 
-__all__ = ["Digest", "Exchange", "Opinion", "accuracy", "couplings_of", "democratized", "federated", "judge", "survey"]
+__all__ = [
+    "Digest",
+    "Exchange",
+    "Opinion",
+    "accuracy",
+    "couplings_of",
+    "democratized",
+    "federated",
+    "judge",
+    "load_opinion",
+    "survey",
+]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fedelect.equations.scores import linear_scores, predicted_classes
 from fedelect.errors import FeedbackError
+from fedelect.naming import imported
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import Floats, Ints
 
@@ -25,6 +26,11 @@ def accuracy(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
     if not len(labels):
         return float("nan")
     return float((predicted_classes(scores) == labels).mean())
+
+
+def load_opinion(name: str) -> Opinion:
+    """The function by which clients score a model: "accuracy", or your own as "module:function"."""
+    return accuracy if name == "accuracy" else imported(name, what="opinion")
 
 
 def survey(scenario: Scenario, model: NDArray[np.floating[Any]], opinion: Opinion = accuracy) -> Floats:

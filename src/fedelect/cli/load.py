@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from fedelect.atlas import load_atlas
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, parse_scenario, preset
+from fedelect.simulator import Ground
 
 
 def load_config(name: str) -> ScenarioConfig:
@@ -25,6 +27,15 @@ def load_config(name: str) -> ScenarioConfig:
         return parse_scenario(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"{name}: {error}") from error
+
+
+def load_ground(name: str) -> tuple[ScenarioConfig, Ground]:
+    """A scenario and what its worlds are made from: an atlas (.npz), or a preset or TOML file with its data."""
+    if name.endswith(".npz"):
+        atlas = load_atlas(Path(name))
+        return atlas.config, atlas
+    config = load_config(name)
+    return config, load_data(config, name)
 
 
 def load_data(config: ScenarioConfig, name: str) -> Dataset:

@@ -1,4 +1,4 @@
-"""The progress bar of long work: how far, how fast, how long still."""
+"""Progress bars of the commands that take long."""
 
 from rich.console import Console
 from rich.progress import (
@@ -22,16 +22,28 @@ class _Rate(ProgressColumn):
         return Text("" if speed is None else f"{speed:.3g}/s" if speed < 1000 else f"{speed:.0f}/s")
 
 
-def progress_bar(unit: str, console: Console) -> Progress:
-    """A bar that counts in `unit`; its estimate looks back five minutes, for a step may take minutes."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        _Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, speed_estimate_period=300.0)
+class Bar:
+    """A bar over `unit`s with rate and time left; it appears when it is first told how much there is to do."""
+
+    def __init__(self, title: str, unit: str, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit),
+            _Rate(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a step may take minutes
+        self._task = self._bar.add_task(title, total=None)
+
+    def show(self, finished: int, total: int) -> None:
+        """So much is finished out of so much."""
+        self._bar.start()
+        self._bar.update(self._task, completed=finished, total=total)
+
+    def stop(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.stop()

@@ -8,15 +8,14 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fedelect.cli.load import load_config, load_data
-from fedelect.cli.progress import progress_bar
+from fedelect.cli.load import load_ground
+from fedelect.cli.progress import Bar
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.records import read_table
-from fedelect.scenario import Dataset
-from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator import Ground, Plan, parse_selectors, simulate
 
 DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
     "fa": ("quick-init-ucb", "random"),
@@ -25,7 +24,9 @@ DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="A preset (digits, paper) or the path of a scenario .toml file.")],
+    scenario: Annotated[
+        str, typer.Argument(help="A preset (digits, paper), a scenario .toml file or an atlas .npz file.")
+    ],
     framework: Annotated[
         str, typer.Option(help="fa: the average opinion reaches the server. da: the clients elect among themselves.")
     ] = "fa",
@@ -70,7 +71,7 @@ def run(
 
     A run that was stopped or killed goes on when the same command is given again.
     """
-    config = load_config(scenario)
+    config, ground = load_ground(scenario)
     chosen = _framework(framework)
     plan = Plan(
         config=config,
@@ -81,8 +82,7 @@ def run(
         seed=seed,
     )
     console = Console()
-    dataset = load_data(config, scenario)
-    simulate_with_progress(plan, dataset, out, console, engine=engine, workers=workers, ray_address=ray)
+    simulate_with_progress(plan, ground, out, console, engine=engine, workers=workers, ray_address=ray)
     print_summary(read_table(out), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
@@ -90,7 +90,7 @@ def run(
 
 def simulate_with_progress(
     plan: Plan,
-    dataset: Dataset,
+    ground: Ground,
     out: Path,
     console: Console,
     *,
@@ -100,17 +100,18 @@ def simulate_with_progress(
 ) -> None:
     """Run the plan under a progress bar over replica-slots; see `simulate`."""
     title = f"{plan.config.name}, FL&{plan.framework.upper()}"
-    bar = progress_bar("replica-slots", console)
-    task = bar.add_task(title, total=None)
-
-    def show(finished: int, total: int) -> None:
-        bar.start()  # not before the plan has proved sound
-        bar.update(task, completed=finished, total=total)
-
+    bar = Bar(title, "replica-slots", console)
     try:
         command = shlex.join(["fedelect", *sys.argv[1:]])
         simulate(
-            plan, dataset, out, command=command, progress=show, engine=engine, workers=workers, ray_address=ray_address
+            plan,
+            ground,
+            out,
+            command=command,
+            progress=bar.show,
+            engine=engine,
+            workers=workers,
+            ray_address=ray_address,
         )
     except KeyboardInterrupt:
         bar.stop()

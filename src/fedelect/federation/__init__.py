@@ -5,6 +5,7 @@ from fedelect.federation.engine import PlainEngine as PlainEngine
 from fedelect.federation.engines import DEFAULT_ENGINE as DEFAULT_ENGINE
 from fedelect.federation.engines import engine_names as engine_names
 from fedelect.federation.engines import make_engine as make_engine
+from fedelect.federation.engines import versions_of as versions_of
 from fedelect.federation.linear import Model as Model
 from fedelect.federation.linear import Scores as Scores
 from fedelect.federation.stacked import StackedEngine as StackedEngine
@@ -26,4 +27,5 @@ __all__ = [
     "initial_model",
     "make_engine",
     "train",
+    "versions_of",
 ]

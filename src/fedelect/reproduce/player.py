@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fedelect.analytics import judge
-from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
+from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.loop import Replica, play_slot
 from fedelect.records import SlotRecord, mean_opinion, to_array
 from fedelect.records.run_folder import replace_file
@@ -23,7 +23,6 @@ from fedelect.reproduce.blocks import About, Block, write_block
 from fedelect.reproduce.series import Series
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.simulator import Plan, parse_selectors
-from fedelect.simulator.plan import versions_of
 from fedelect.vocabulary import mean_present
 
 SAVE_EVERY_S = 60.0

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
-from fedelect.scenario import Dataset
-from fedelect.simulator.shard import Failed, ShardHost, TrialSave, Work
-from fedelect.simulator.workers import ONE_THREAD, Answer, Lost
+from fedelect.processes import ONE_THREAD, Failed, Lost
+from fedelect.simulator.plan import Ground
+from fedelect.simulator.shard import ShardHost, TrialSave, Work
+from fedelect.simulator.workers import Answer
 
 LOCAL = "local"
 """The address under which a Ray of our own is started on this machine, and stopped at the end."""
@@ -26,11 +27,11 @@ class RayActors:
     Args:
         address: The cluster as `ray.init` takes it ("auto", "HOST:PORT", "ray://HOST:PORT"), or "local".
         cores: How many cores a local Ray may use.
-        work: What the shards are made from, with `dataset`, which is sent to each machine once.
-        dataset: The data.
+        work: What the shards are made from, with `ground`, which is sent to each machine once.
+        ground: What the worlds are made from.
     """
 
-    def __init__(self, address: str, *, cores: int, work: Work, dataset: Dataset) -> None:
+    def __init__(self, address: str, *, cores: int, work: Work, ground: Ground) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
@@ -41,7 +42,7 @@ class RayActors:
         if self._ours:
             self._connect(address, cores)
         self._work = work
-        self._dataset = ray.put(dataset)
+        self._ground = ray.put(ground)
         self._actor = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(ShardHost)
         self._actors: dict[int, Any] = {}
         self._asked: dict[Any, int] = {}
@@ -54,7 +55,7 @@ class RayActors:
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
         self.end(number)
-        self._actors[number] = self._actor.remote(self._work, self._dataset, trials, saves)
+        self._actors[number] = self._actor.remote(self._work, self._ground, trials, saves)
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""
@@ -90,7 +91,7 @@ class RayActors:
         """See `Executor`; a Ray that was running before stays."""
         for number in list(self._actors):
             self.end(number)
-        del self._dataset
+        del self._ground
         if self._ours:
             self._ray.shutdown()
 

@@ -1,21 +1,20 @@
-"""What is to be simulated: a scenario, a framework, the selectors, and how long and how often."""
+"""What is to be simulated: a scenario, a framework, the selectors, and how long and how often.
 
-import contextlib
-import importlib.metadata
-import platform
+And over what: a data set, whose shares are trained on, or an atlas, in which all has been trained.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
-import fedelect
-from fedelect.analytics import Opinion, accuracy
+from fedelect.analytics import Opinion, accuracy, load_opinion
+from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError
+from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
-from fedelect.naming import imported
-from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec
 from fedelect.simulator.network import LinkConditions
@@ -23,6 +22,9 @@ from fedelect.simulator.peer_election import PeerElection
 
 PEERS = "peers"
 """Selector name under which BP-UCB is elected by simulated peers, message by message."""
+
+Ground = Dataset | Atlas
+"""What worlds are made from; its `digest` is part of a run's identity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,21 +120,37 @@ def parse_selectors(texts: Sequence[str]) -> tuple[SelectorSpec, ...]:
     return tuple(SelectorSpec.parse(text, extra={PEERS: elected_by_peers}) for text in texts)
 
 
-def load_opinion(name: str) -> Opinion:
-    """The function by which clients score a model: "accuracy", or your own as "module:function"."""
-    return accuracy if name == "accuracy" else imported(name, what="opinion")
-
-
 def plain(config: ScenarioConfig) -> dict[str, Any]:
     """The configuration as plain values, for the record."""
     return cast("dict[str, Any]", msgspec.to_builtins(config))
 
 
-def versions_of(engine: str) -> dict[str, str]:
-    """The versions of all that decides over the last bit of a run's numbers, given what its engine is called."""
-    libraries = ["numba"] if engine.startswith("stacked") else ["torch"] if engine.startswith("torch") else []
-    versions = {"fedelect": fedelect.__version__, "python": platform.python_version(), "numpy": np.__version__}
-    for name in libraries:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions
+def build_world(config: ScenarioConfig, ground: Ground, *, draw: int = 0) -> Scenario:
+    """The world that `config` describes over a data set, or the atlas' own.
+
+    Raises:
+        ConfigurationError: The atlas is of another scenario.
+    """
+    if isinstance(ground, Dataset):
+        return build_scenario(config, ground, draw=draw)
+    if config != ground.config:
+        raise ConfigurationError("the plan's scenario is not the one that the atlas was built for; use atlas.config")
+    return ground.world
+
+
+def engine_for(name: str, config: ScenarioConfig, ground: Ground) -> Engine:
+    """The engine called `name`; over an atlas the one that looks things up there.
+
+    Raises:
+        ConfigurationError: There is no such engine, or an atlas is to be trained again.
+    """
+    if isinstance(ground, Dataset):
+        return make_engine(name, config)
+    if name not in (DEFAULT_ENGINE, AtlasEngine.name):
+        raise ConfigurationError(f"engine: got {name!r}; an atlas has been trained already, leave the engine out")
+    return AtlasEngine(ground)
+
+
+def opinion_for(config: ScenarioConfig, ground: Ground) -> Opinion:
+    """How clients score a model; over an atlas, which knows their opinions, nobody is asked."""
+    return load_opinion(config.opinion) if isinstance(ground, Dataset) else accuracy

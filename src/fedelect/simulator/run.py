@@ -17,23 +17,18 @@ from pathlib import Path
 import msgspec
 from threadpoolctl import threadpool_limits
 
-from fedelect.analytics import Opinion, judge
+from fedelect.analytics import Opinion
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
-from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
+from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
+from fedelect.loop import opinions_on
+from fedelect.processes import Failed, Lost, usable_cores
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
-from fedelect.scenario import Dataset, Scenario, build_scenario
+from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.cluster import RayActors
-from fedelect.simulator.plan import Plan, load_opinion, plain, versions_of
-from fedelect.simulator.shard import (
-    Failed,
-    Played,
-    Shard,
-    TrialSave,
-    Work,
-    unreadable_checkpoint,
-)
-from fedelect.simulator.workers import Executor, InThisProcess, Lost, WorkerProcesses, usable_cores
+from fedelect.simulator.plan import Ground, Plan, build_world, engine_for, opinion_for, plain
+from fedelect.simulator.shard import Played, Shard, TrialSave, Work, unreadable_checkpoint
+from fedelect.simulator.workers import Executor, InThisProcess, WorkerProcesses
 from fedelect.vocabulary import mean_present
 
 CHECKPOINT_EVERY_S = 5.0
@@ -53,7 +48,7 @@ class _Checkpoint(msgspec.Struct, frozen=True):
 
 def simulate(
     plan: Plan,
-    dataset: Dataset,
+    dataset: Ground,
     out: Path,
     *,
     command: str = "",
@@ -69,7 +64,7 @@ def simulate(
 
     Args:
         plan: What to simulate.
-        dataset: The data that the plan's scenario deals to its clients.
+        dataset: What the plan's worlds are made from: the data that its scenario deals to the clients, or an atlas.
         out: The run folder; made if it is not there.
         command: The command line to note in the records.
         engine: What trains: the name of an engine, the default one if None, or an object, which stays in this process.
@@ -78,7 +73,8 @@ def simulate(
         workers: Into how many processes to spread the trials; one for each usable core if None. 1 is this process.
         ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
     """
-    made = make_engine(engine or DEFAULT_ENGINE, plan.config) if engine is None or isinstance(engine, str) else engine
+    given = DEFAULT_ENGINE if engine is None else engine
+    made = engine_for(given, plan.config, dataset) if isinstance(given, str) else given
     places = _places(plan, workers, ray_address, stays_here=made is engine)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
     with (
@@ -93,7 +89,7 @@ def simulate(
         work = Work.of(plan, engine=name, engine_recorded=made.name)
         executor: Executor
         if ray_address is not None:
-            executor = actors = RayActors(ray_address, cores=places, work=work, dataset=dataset)
+            executor = actors = RayActors(ray_address, cores=places, work=work, ground=dataset)
             places = workers or actors.cores
         elif min(places, len(drive.unfinished)) > 1:
             executor = WorkerProcesses(work, dataset)
@@ -236,8 +232,8 @@ def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: Opinion) -> 
     """For each world, the mean opinion of the untrained model; None where nobody has one."""
     means = []
     for world in worlds:
-        (scores,) = engine.scores(world, [engine.initial_model(world)])
-        means.append(mean_present(judge(world, scores, opinion)))
+        (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine, opinion=opinion)
+        means.append(mean_present(opinions))
     return means
 
 
@@ -259,11 +255,11 @@ def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
         )
 
 
-def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHeader:
+def _header(plan: Plan, ground: Ground, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
-    world = build_scenario(plan.config, dataset)
-    redrawn = (build_scenario(plan.config, dataset, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
-    untrained = _untrained(itertools.chain([world], redrawn), engine, load_opinion(plan.config.opinion))
+    world = build_world(plan.config, ground)
+    redrawn = (build_world(plan.config, ground, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
+    untrained = _untrained(itertools.chain([world], redrawn), engine, opinion_for(plan.config, ground))
     return RunHeader(
         source="simulator",
         engine=engine.name,
@@ -275,7 +271,7 @@ def _header(plan: Plan, dataset: Dataset, engine: Engine, command: str) -> RunHe
         trials=plan.trials,
         selectors=tuple(_entry(spec.text, plan.build(spec, world, 0)) for spec in plan.selectors),
         scenario=plain(plan.config),
-        data_digest=dataset.digest,
+        data_digest=ground.digest,
         groups=dict(world.groups),
         positions_km=tuple((float(x), float(y)) for x, y in world.positions_km),
         edges=tuple((int(i), int(j)) for i, j in world.edges),

@@ -6,10 +6,8 @@ Trials are saved one by one: whoever takes a run up again may deal them to shard
 that are not in the same slot are brought level first: the ones behind are played alone until they catch up.
 """
 
-import pickle
 import sys
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +17,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.federation import Engine, make_engine
+from fedelect.federation import Engine, versions_of
 from fedelect.loop import FrameworkName, Replica, play_slot
+from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord
-from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
-from fedelect.simulator.plan import Plan, load_opinion, parse_selectors, versions_of
+from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.simulator.plan import Ground, Plan, build_world, engine_for, opinion_for, parse_selectors
 
 
 class TrialSave(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,37 +61,30 @@ class Played:
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A shard's answer: an exception, to be raised where the user is."""
-
-    error: Exception
-
-
 class Shard:
     """Plays some trials of a plan.
 
     Args:
         plan: The plan.
-        dataset: The data that its scenario deals to clients.
+        ground: What its worlds are made from.
         engine: What trains.
         trials: Which of the plan's trials.
         saves: Where to go on, by trial; trials that are not in it start at slot 1.
     """
 
     def __init__(
-        self, plan: Plan, dataset: Dataset, engine: Engine, trials: Sequence[int], saves: Mapping[int, TrialSave]
+        self, plan: Plan, ground: Ground, engine: Engine, trials: Sequence[int], saves: Mapping[int, TrialSave]
     ) -> None:
         self._plan = plan
         self._engine = engine
-        self._opinion = load_opinion(plan.config.opinion)
+        self._opinion = opinion_for(plan.config, ground)
         self._slots = dict.fromkeys(trials, 0)
         self._replicas: dict[int, list[Replica]] = {}
         worlds: dict[int, Scenario] = {}
         for trial in trials:
             draw = plan.draw(trial)
             if draw not in worlds:
-                worlds[draw] = build_scenario(plan.config, dataset, draw=draw)
+                worlds[draw] = build_world(plan.config, ground, draw=draw)
             world = worlds[draw]
             self._replicas[trial] = [
                 Replica(spec.text, trial, world, plan.build(spec, world, trial)) for spec in plan.selectors
@@ -217,7 +209,7 @@ class Work:
             import_paths=tuple(sys.path),
         )
 
-    def shard(self, dataset: Dataset, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> Shard:
+    def shard(self, ground: Ground, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> Shard:
         """The shard of some trials, made in the process that will play it; see `Shard`."""
         here = tuple(versions_of(self.engine_recorded).items())
         if self.versions != here:
@@ -226,7 +218,7 @@ class Work:
                 f"so its results may differ; install the same versions on every machine"
             )
         sys.path.extend(path for path in self.import_paths if path not in sys.path)
-        engine = make_engine(self.engine, self.config)
+        engine = engine_for(self.engine, self.config, ground)
         if engine.name != self.engine_recorded:
             raise ConfigurationError(
                 f"a worker would train with the engine {engine.name!r} and this process with "
@@ -240,7 +232,7 @@ class Work:
             trials=self.trials,
             seed=self.seed,
         )
-        return Shard(plan, dataset, engine, trials, saves)
+        return Shard(plan, ground, engine, trials, saves)
 
 
 def _listed(versions: tuple[tuple[str, str], ...]) -> str:
@@ -250,31 +242,20 @@ def _listed(versions: tuple[tuple[str, str], ...]) -> str:
 class ShardHost:
     """A shard in a process of its own: made at the first request, and whatever goes wrong is an answer."""
 
-    def __init__(self, work: Work, dataset: Dataset, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
-        self._made_from: tuple[Work, Dataset, Sequence[int], Mapping[int, TrialSave]] | None
-        self._made_from = (work, dataset, trials, saves)
+    def __init__(self, work: Work, ground: Ground, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
+        self._made_from: tuple[Work, Ground, Sequence[int], Mapping[int, TrialSave]] | None
+        self._made_from = (work, ground, trials, saves)
         self._shard: Shard | None = None
 
     def play(self, at_least_s: float, save: bool) -> Played | Failed:
         """`Shard.play`, or the exception it raised."""
         try:
             if self._made_from is not None:
-                work, dataset, trials, saves = self._made_from
-                self._shard = work.shard(dataset, trials, saves)
+                work, ground, trials, saves = self._made_from
+                self._shard = work.shard(ground, trials, saves)
                 self._made_from = None  # the whole data set is not needed any more
                 threadpool_limits(limits=1, user_api="blas")
             assert self._shard is not None
             return self._shard.play(at_least_s=at_least_s, save=save)
         except Exception as error:
-            return Failed(_portable(error))
-
-
-def _portable(error: Exception) -> Exception:
-    """The exception if it survives a journey between processes, else one that says as much."""
-    trace = "".join(traceback.format_exception(error))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        error = RunError(f"{type(error).__name__} in a worker: {error}; run with one worker to see where")
-    error.add_note(f"In the worker:\n{trace}")
-    return error
+            return failed(error)

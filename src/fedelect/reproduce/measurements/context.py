@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedelect.errors import ConfigurationError
 from fedelect.reproduce.catalogue import Preset
 from fedelect.reproduce.runner import Library
 
@@ -22,3 +23,13 @@ class Context:
     preset: Preset
     workers: int = 1
     atlas: Path | None = None
+
+    def atlas_path(self) -> Path:
+        """The atlas of the main world.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        if self.atlas is None:
+            raise ConfigurationError("this is measured on the atlas of the main world, and there is none; give --atlas")
+        return self.atlas

@@ -13,6 +13,8 @@ from fedelect.reproduce.measurements.complexity import ComplexityTable, measure_
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.convergence import ConvergenceTable, measure_convergence
 from fedelect.reproduce.measurements.losses import Losses, measure_losses
+from fedelect.reproduce.measurements.regret import Regret, measure_regret
+from fedelect.reproduce.measurements.sensitivity import Sensitivity, measure_sensitivity
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -28,6 +30,8 @@ class Measurement:
 MEASUREMENTS: dict[str, Measurement] = {
     "losses": Measurement(Losses, measure_losses),
     "convergence": Measurement(ConvergenceTable, measure_convergence),
+    "regret": Measurement(Regret, measure_regret),
+    "sensitivity": Measurement(Sensitivity, measure_sensitivity),
     "complexity": Measurement(ComplexityTable, measure_complexity),
 }
 

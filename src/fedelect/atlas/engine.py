@@ -1,0 +1,83 @@
+"""Runs on an atlas in place of training: a slot draws one of the training seeds, and its opinions are looked up.
+
+The seed of a slot comes from the stream (run's seed, "atlas", trial, slot), the same for all selectors of a trial, so
+they are compared in pairs as where they train. A "model" is the place in the table: number of the cohort, seed.
+"""
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.atlas.table import Atlas
+from fedelect.errors import ConfigurationError
+from fedelect.federation import Job, Model, Scores, Training
+from fedelect.scenario import Scenario, draw_arrivals
+from fedelect.seeds import Draws
+from fedelect.vocabulary import Floats
+
+NAME = "atlas"
+
+_UNTRAINED = -1
+
+
+def drawn_seed(atlas: Atlas, *, seed: int, trial: int, slot: int) -> int:
+    """Which of the atlas' training seeds a slot of a run draws, 0 .. S-1."""
+    return Draws(seed, NAME, trial, slot).below(atlas.seeds)
+
+
+@final
+class AtlasEngine:
+    """The atlas as what trains; it knows opinions and no scores (`fedelect.loop.KnowsOpinions`)."""
+
+    name = NAME
+
+    def __init__(self, atlas: Atlas) -> None:
+        self._atlas = atlas
+        self._uploads: dict[int, NDArray[np.bool_]] = {}
+
+    def initial_model(self, scenario: Scenario) -> Model:
+        """The place of the untrained model."""
+        return np.array([_UNTRAINED, 0], dtype=np.float64)
+
+    def train(self, scenario: Scenario, jobs: Sequence[Job]) -> list[Training]:
+        """Where each job's model is in the table, and whose uploads arrived in the training that is looked up."""
+        if not jobs:
+            return []
+        ranks = self._atlas.rank([job.cohort for job in jobs])
+        drawn: dict[tuple[int, int, int], int] = {}
+        trainings = []
+        for job, rank in zip(jobs, ranks.tolist(), strict=True):
+            slot = (job.seed, job.trial, job.slot)
+            if slot not in drawn:
+                drawn[slot] = drawn_seed(self._atlas, seed=job.seed, trial=job.trial, slot=job.slot)
+            arrivals = self._arrivals(drawn[slot])[:, list(job.cohort)]
+            trainings.append(Training(model=np.array([rank, drawn[slot]], dtype=np.float64), arrivals=arrivals))
+        return trainings
+
+    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Sequence[Scores]]:
+        """An atlas has none.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        raise ConfigurationError("an atlas knows opinions, not scores; ask it for `opinions`")
+
+    def opinions(self, scenario: Scenario, models: Sequence[Model]) -> list[Floats]:
+        """For each model the (N,) opinions in the table."""
+        atlas = self._atlas
+        return [
+            atlas.untrained if model[0] == _UNTRAINED else atlas.opinions(int(model[0]), int(model[1]))
+            for model in models
+        ]
+
+    def _arrivals(self, training_seed: int) -> NDArray[np.bool_]:
+        """(L, N) whose upload would arrive: as it was drawn when the atlas was built, for it follows from its seed."""
+        if training_seed not in self._uploads:
+            world = self._atlas.world
+            everybody = tuple(range(world.clients))
+            self._uploads[training_seed] = draw_arrivals(
+                world, everybody, seed=self._atlas.seed, trial=training_seed, slot=1
+            )
+        return self._uploads[training_seed]

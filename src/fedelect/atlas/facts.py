@@ -1,0 +1,115 @@
+"""A world without its data, and what must hold of an atlas that was read from a file."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.atlas.table import Atlas, opinions_from
+from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.vocabulary import Ints
+
+FACTS = ("sizes", "positions_km", "server_km", "edges", "edge_lengths_km", "upload_probability")
+"""The arrays of a scenario that are not data."""
+
+_WHOLE = ("sizes", "edges")
+
+
+def world_of_facts(
+    config: ScenarioConfig,
+    *,
+    classes: int,
+    features: int,
+    groups: dict[str, tuple[int, ...]],
+    facts: dict[str, NDArray[Any]],
+) -> Scenario:
+    """The scenario with empty training and test shares; `facts` are its other arrays, by name."""
+    no_inputs = tuple(np.empty((0, features), dtype=config.model.precision) for _ in range(config.clients))
+    no_labels: tuple[Ints, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(config.clients))
+    return Scenario(
+        config=config,
+        classes=classes,
+        features=features,
+        train_inputs=no_inputs,
+        train_labels=no_labels,
+        test_inputs=no_inputs,
+        test_labels=no_labels,
+        groups=groups,
+        **{name: typed(name, facts[name], np.int64 if name in _WHOLE else np.float64) for name in FACTS},
+    )
+
+
+def without_data(scenario: Scenario) -> Scenario:
+    """The same scenario with empty training and test shares."""
+    return world_of_facts(
+        scenario.config,
+        classes=scenario.classes,
+        features=scenario.features,
+        groups=scenario.groups,
+        facts={name: getattr(scenario, name) for name in FACTS},
+    )
+
+
+def typed(name: str, array: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
+    """A copy of the array, read only. ValueError if it is not of that type."""
+    if array.dtype != np.dtype(dtype):
+        raise ValueError(f"{name} has type {array.dtype}, expected {np.dtype(dtype)}")
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
+def check(atlas: Atlas) -> None:
+    """ValueError, with what is wrong, unless all parts of the atlas fit each other."""
+    world, config = atlas.world, atlas.config
+    clients, links = config.clients, len(world.edges)
+    if config.start != "cold" or config.redraw_every:
+        raise ValueError("an atlas is of one world with a cold start")
+    shapes = {
+        "sizes": (clients,),
+        "positions_km": (clients, 2),
+        "server_km": (2,),
+        "edges": (links, 2),
+        "edge_lengths_km": (links,),
+        "upload_probability": (clients,),
+    }
+    for name, shape in shapes.items():
+        _expect(name, getattr(world, name), shape)
+    _expect("test_sizes", atlas.test_sizes, (clients,))
+    _expect("untrained", atlas.untrained, (clients,))
+    _expect("table", atlas.table, (len(atlas.table), clients, math.comb(clients, config.budget)))
+    _expect("fresh", atlas.fresh, (len(atlas.fresh), clients, len(atlas.contenders)))
+    if not len(atlas.table):
+        raise ValueError("the table has no training seeds")
+    members = [client for group in world.groups.values() for client in group]
+    _within("groups", np.array(members, dtype=np.int64), 0, clients - 1)
+    _within("sizes", world.sizes, 0, None)
+    _within("edges", world.edges, 0, clients - 1)
+    _within("positions_km", world.positions_km, None, None)
+    _within("edge_lengths_km", world.edge_lengths_km, 0, None)
+    _within("upload_probability", world.upload_probability, 0, 1)
+    _within("test_sizes", atlas.test_sizes, 0, None)
+    _within("contenders", atlas.contenders, 0, atlas.cohorts - 1)
+    if not len(atlas.contenders) or (np.diff(atlas.contenders) <= 0).any():
+        raise ValueError("contenders must be one or more different cohorts in ascending order")
+    for name in ("untrained", "table", "fresh"):
+        entries = getattr(atlas, name)
+        opinions = entries if name == "untrained" else opinions_from(np.moveaxis(entries, 1, -1), atlas.test_sizes)
+        _within(name, opinions[~np.isnan(opinions)], 0, 1)
+
+
+def _expect(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+
+
+def _within(name: str, values: NDArray[Any], low: float | None, high: float | None) -> None:
+    """ValueError unless all values are finite and between the bounds that are given."""
+    sound = np.isfinite(values)
+    if low is not None:
+        sound &= values >= low
+    if high is not None:
+        sound &= values <= high
+    if not sound.all():
+        raise ValueError(f"{name} holds {values[~sound][0]}, which is out of range")

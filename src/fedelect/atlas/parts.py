@@ -1,0 +1,99 @@
+"""An atlas under construction: a folder of finished parts beside it, so that a build that was killed goes on.
+
+    plan.json            what is being built; a folder is gone on with only under an equal plan
+    table-S-NNNNN.part   opinions on chunk N of the cohorts with training seed S
+    fresh-S.part         opinions on the contenders with the fresh seed S
+    lock                 held by the process that builds
+
+A part is written whole or not at all; one that cannot be read is trained again.
+"""
+
+import hashlib
+import io
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.errors import RunError, RunMismatchError
+from fedelect.records.lock import FolderLock
+from fedelect.records.run_folder import cannot, replace_file
+
+_PLAN = "plan.json"
+
+
+class Parts:
+    """The finished parts of one atlas. Locked from construction to `close` or `discard`.
+
+    Args:
+        folder: Where they are; made if it is not there.
+        plan: What is being built, JSON-able; all that decides over the numbers.
+
+    Raises:
+        RunMismatchError: The folder holds parts of something else.
+        RunLockedError: Another process is building there.
+    """
+
+    def __init__(self, folder: Path, plan: dict[str, Any]) -> None:
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot("write", folder, error) from error
+        self._lock = FolderLock(folder / "lock")
+        try:
+            self._agree(plan)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def load(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any] | None:
+        """The part called `name`; None if it is not there, or not sound."""
+        try:
+            text = self._path(name).read_bytes()
+            digest, content = text[:16], text[16:]
+            if hashlib.blake2b(content, digest_size=16).digest() != digest:
+                return None
+            part: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        return part if part.shape == shape and part.dtype == dtype else None
+
+    def save(self, name: str, part: NDArray[Any]) -> None:
+        """Keep a part."""
+        content = io.BytesIO()
+        np.save(content, part, allow_pickle=False)
+        data = content.getvalue()
+        replace_file(self._path(name), hashlib.blake2b(data, digest_size=16).digest(), data)
+
+    def close(self) -> None:
+        """Let another process go on."""
+        self._lock.release()
+
+    def discard(self) -> None:
+        """The atlas is whole: remove the folder."""
+        self._lock.release()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.part"
+
+    def _agree(self, plan: dict[str, Any]) -> None:
+        path = self._folder / _PLAN
+        plain = msgspec.json.decode(msgspec.json.encode(plan))
+        if not path.exists():
+            replace_file(path, msgspec.json.encode(plain))
+            return
+        try:
+            begun = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        except (OSError, msgspec.MsgspecError) as error:
+            raise RunError(f"{path} cannot be read: {error}; remove the folder to begin anew") from error
+        changed = sorted(key for key in begun.keys() | plain.keys() if begun.get(key) != plain.get(key))
+        if changed:
+            raise RunMismatchError(
+                f"{self._folder} holds parts of another atlas ({', '.join(changed)} differ); go on with what it was "
+                f"begun with, write to another file, or remove the folder"
+            )

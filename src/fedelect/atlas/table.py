@@ -1,0 +1,178 @@
+"""The atlas as a value: what every client thinks of the model of every cohort; and the plan of one.
+
+Seed s of cohort c is what `Job(cohort=c, seed=atlas.seed, trial=s, slot=1)` trains, so anybody can check an entry.
+Opinions that are accuracies are kept as what they are, whole counts of right answers on test shares of known sizes.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedelect.atlas.ranks import cohort_ranks, cohorts_at
+from fedelect.errors import ConfigurationError, DataError
+from fedelect.records import Provenance
+from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.vocabulary import Cohort, Floats, Ints
+
+COUNTS = np.dtype(np.uint16)
+"""How opinions are kept that are accuracies: right answers."""
+
+FLOATS = np.dtype(np.float32)
+"""How all other opinions are kept, rounded to it; nan where a client has none."""
+
+FEWEST_FRESH = 4
+"""Fresh seeds that two halves with an interval need."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtlasPlan:
+    """An atlas to build.
+
+    Attributes:
+        config: The world.
+        seed: Seed of all trainings.
+        seeds: S, trainings of every cohort.
+        contenders: R, how many of the best are trained again.
+        fresh: F, how often; one half chooses the optimum, the other values it.
+
+    Raises:
+        ConfigurationError: There is no atlas of such a scenario, or a number is out of range.
+    """
+
+    config: ScenarioConfig
+    seed: int = 1
+    seeds: int = 3
+    contenders: int = 100
+    fresh: int = 20
+
+    def __post_init__(self) -> None:
+        if self.config.start != "cold":
+            raise ConfigurationError(
+                f'start: got "{self.config.start}"; an atlas needs "cold": under a warm start what a cohort is worth '
+                f"depends on all that trained before it"
+            )
+        if self.config.redraw_every:
+            raise ConfigurationError(
+                f"redraw_every: got {self.config.redraw_every}; an atlas is of one draw of the world, so it needs 0"
+            )
+        for name, least in (("seeds", 1), ("contenders", 1), ("fresh", FEWEST_FRESH), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ConfigurationError(f"{name}: got {getattr(self, name)}; allowed: a whole number >= {least}")
+
+    @property
+    def cohorts(self) -> int:
+        """C(N, K)."""
+        return math.comb(self.config.clients, self.config.budget)
+
+    @property
+    def trainings(self) -> int:
+        """How many slots are trained in all."""
+        return self.cohorts * self.seeds + min(self.contenders, self.cohorts) * self.fresh
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Atlas:
+    """What every cohort of a scenario with a cold start is worth.
+
+    Attributes:
+        world: The scenario, with all facts but the data: its training and test shares are empty.
+        seed: The seed from which all trainings come.
+        engine: What trained.
+        data_digest: Hash of the data set that the clients held shares of.
+        test_sizes: (N,) samples in each client's test share.
+        untrained: (N,) each client's opinion of the untrained model; nan where it has none.
+        table: (S, N, C) for each training seed, client and cohort: right answers (uint16) or the opinion (float32).
+        contenders: (R,) numbers of the cohorts that looked best in the table, in ascending order.
+        fresh: (F, N, R) the same as `table` for the contenders alone, with seeds S .. S + F - 1.
+        provenance: Where the atlas comes from.
+        digest: Hash of all but the provenance: 32 hexadecimal digits.
+    """
+
+    world: Scenario
+    seed: int
+    engine: str
+    data_digest: str
+    test_sizes: Ints
+    untrained: Floats
+    table: NDArray[Any]
+    contenders: Ints
+    fresh: NDArray[Any]
+    provenance: Provenance
+    digest: str
+
+    @property
+    def config(self) -> ScenarioConfig:
+        """The scenario's configuration."""
+        return self.world.config
+
+    @property
+    def seeds(self) -> int:
+        """S, training seeds of every cohort."""
+        return len(self.table)
+
+    @property
+    def cohorts(self) -> int:
+        """C, how many cohorts there are."""
+        return int(self.table.shape[2])
+
+    @property
+    def counted(self) -> bool:
+        """Whether opinions are kept as counts, exactly; if not, they are rounded to 32-bit floats."""
+        return self.table.dtype == COUNTS
+
+    def rank(self, cohorts: ArrayLike) -> Ints:
+        """The number of each cohort: (..., K) -> (...)."""
+        return cohort_ranks(cohorts, clients=self.config.clients)
+
+    def cohort(self, rank: int) -> Cohort:
+        """The cohort of that number."""
+        return tuple(cohorts_at(rank, clients=self.config.clients, budget=self.config.budget).tolist())
+
+    def opinions(self, rank: int, seed: int) -> Floats:
+        """(N,) opinions on the model that cohort number `rank` trains with the training seed `seed`, 0 .. S-1."""
+        return opinions_from(self.table[seed, :, rank], self.test_sizes)
+
+    def seed_means(self) -> Floats:
+        """(S, C) mean opinion of all clients that have one, for each training seed and cohort."""
+        return mean_opinions(self.table, self.test_sizes)
+
+    def fresh_means(self) -> Floats:
+        """(F, R) the same for the fresh trainings of the contenders."""
+        return mean_opinions(self.fresh, self.test_sizes)
+
+
+def kept(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Opinions as the table keeps them. Shapes: (..., N), (N,) -> (..., N).
+
+    Raises:
+        DataError: They are to be kept as counts and are none.
+    """
+    if dtype != COUNTS:
+        return opinions.astype(FLOATS)
+    counts = np.rint(np.where(np.isnan(opinions), 0.0, opinions * test_sizes)).astype(COUNTS)
+    if not np.array_equal(opinions_from(counts, test_sizes), opinions, equal_nan=True):
+        raise DataError("an accuracy is not a count of right answers over the size of the test share")
+    return counts
+
+
+def opinions_from(entries: NDArray[Any], test_sizes: Ints) -> Floats:
+    """The opinions that entries of the table stand for, clients along the last axis; nan where a client has none."""
+    if entries.dtype != COUNTS:
+        return entries.astype(np.float64)
+    shares = np.where(test_sizes > 0, test_sizes, np.nan)
+    return np.asarray(entries / shares)
+
+
+def mean_opinions(entries: NDArray[Any], test_sizes: Ints) -> Floats:
+    """Mean over the clients that have an opinion, nan if none has: (S, N, C) -> (S, C)."""
+    means = np.empty((entries.shape[0], entries.shape[2]))
+    for seed, of_seed in enumerate(entries):  # a seed at a time: the whole table as floats may be large
+        opinions = opinions_from(of_seed.T, test_sizes)
+        present = ~np.isnan(opinions)
+        terms = present.sum(axis=1)
+        total = np.where(present, opinions, 0.0).sum(axis=1)
+        means[seed] = np.divide(total, terms, out=np.full(terms.shape, math.nan), where=terms > 0)
+    return means

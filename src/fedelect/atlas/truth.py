@@ -1,0 +1,135 @@
+"""What cohorts are truly worth, in the two worlds that an atlas speaks of.
+
+- The table is a world of its own: a slot draws one of its S training seeds. What a cohort is worth there is exactly
+  the mean over them (`table_truth`), and so are the best cohort, the gaps of the theorems and a run's regret.
+- Of the scenario it is a sample, and the largest of many noisy means is too large: who looks best was lucky. So the
+  cohorts that look best are trained again with fresh seeds. One half of these chooses the optimum; the other half,
+  which had no part in the choice, values it and every other contender (`scenario_truth`). The chosen cohort's value is
+  thus unbiased; as another may be better still, it is in expectation at most the true optimum.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedelect.atlas.ranks import cohort_ranks
+from fedelect.atlas.table import FEWEST_FRESH, Atlas
+from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.errors import ConfigurationError
+from fedelect.vocabulary import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What every cohort is worth, and which is the best.
+
+    Attributes:
+        clients: N.
+        values: (C,) mean opinion of each cohort's model, by number of the cohort.
+        best: Number of the optimal cohort.
+        optimum: What it is worth; with an interval where that is an estimate.
+    """
+
+    clients: int
+    values: Floats
+    best: int
+    optimum: Interval
+
+    @property
+    def smallest_gap(self) -> float:
+        """R_min, eq. `best0`: optimum minus the best cohort that is worth less; nan if none is."""
+        losses = self._losses()
+        return float(losses.min()) if losses.size else float("nan")
+
+    @property
+    def largest_gap(self) -> float:
+        """R_max, eq. `worst0`: optimum minus the worst cohort; nan if none is worth less."""
+        losses = self._losses()
+        return float(losses.max()) if losses.size else float("nan")
+
+    def of(self, cohorts: ArrayLike) -> Floats:
+        """What cohorts are worth: (..., K), members in ascending order -> (...)."""
+        return np.asarray(self.values[cohort_ranks(cohorts, clients=self.clients)])
+
+    def regret(self, cohorts: ArrayLike) -> Floats:
+        """Pseudo-regret: sum over the slots up to t of (optimum - what the cohort elected is worth).
+
+        Args:
+            cohorts: (..., T, K) who was elected.
+
+        Returns:
+            (..., T)
+        """
+        return np.asarray(np.cumsum(self.optimum.mean - self.of(cohorts), axis=-1))
+
+    def _losses(self) -> Floats:
+        losses = self.optimum.mean - self.values
+        return np.asarray(losses[losses > 0.0])
+
+
+def table_truth(atlas: Atlas) -> Truth:
+    """The truth of a run on the atlas, exact: every seed of the table is equally likely in every slot."""
+    values = _over_seeds(atlas.seed_means())
+    best = _first_best(values)
+    return Truth(atlas.config.clients, values, best, Interval(float(values[best]), 0.0, atlas.seeds))
+
+
+def scenario_truth(atlas: Atlas) -> Truth:
+    """The truth of the scenario as far as the atlas can tell.
+
+    Contenders are worth their mean over the valuing half of the fresh seeds, all others their mean over the table's.
+    """
+    values = _over_seeds(atlas.seed_means())
+    choice = choose_and_value(atlas.fresh_means())
+    values[atlas.contenders] = choice.values
+    return Truth(atlas.config.clients, values, int(atlas.contenders[choice.best]), choice.optimum)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The best of some contenders.
+
+    Attributes:
+        best: Its place.
+        optimum: Its value with a Student t interval over the seeds of the valuing half.
+        values: (R,) every contender's value by that half.
+    """
+
+    best: int
+    optimum: Interval
+    values: Floats
+
+
+def choose_and_value(means: Floats, *, confidence: float = 0.95) -> Choice:
+    """Choose the best contender by the first half of the seeds, value it by the second.
+
+    Contenders that are level by the first half are told apart by their place.
+
+    Args:
+        means: (F, R) value of each contender under each fresh seed, F >= 4.
+        confidence: Level of the interval.
+    """
+    if len(means) < FEWEST_FRESH:
+        raise ConfigurationError(f"two halves of fresh seeds need at least {FEWEST_FRESH} of them, got {len(means)}")
+    half = len(means) // 2
+    best = _first_best(_over_seeds(means[:half]))
+    values = _over_seeds(means[half:])
+    interval = mean_interval(means[half:, best], confidence=confidence)
+    return Choice(best, replace(interval, mean=float(values[best])), values)
+
+
+def contenders_of(table: Floats, count: int) -> Ints:
+    """The `count` cohorts (all, if there are fewer) with the best means over the seeds: (S, C) -> (R,), ascending."""
+    values = _over_seeds(table)
+    order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
+    return np.sort(order[:count]).astype(np.int64)
+
+
+def _over_seeds(means: Floats) -> Floats:
+    """(S, C) -> (C,), rounded far below any difference that matters, so that cohorts that are level are equal."""
+    return np.asarray(np.round(means.mean(axis=0), 12))
+
+
+def _first_best(values: Floats) -> int:
+    return int(np.argmax(np.where(np.isnan(values), -np.inf, values)))

@@ -1,0 +1,144 @@
+"""`fedelect atlas`: build a table of what every cohort is worth, and look at it."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from fedelect.atlas import LIMIT, Atlas, AtlasPlan, build_atlas, load_atlas, scenario_truth, table_truth
+from fedelect.cli.load import load_config, load_data
+from fedelect.cli.progress import Bar
+from fedelect.federation import DEFAULT_ENGINE
+
+app = typer.Typer(help="Know what every cohort is worth.", no_args_is_help=True)
+
+AtlasFile = Annotated[Path, typer.Argument(help="An atlas, made by `fedelect atlas build`.")]
+
+
+@app.command("build")
+def build(
+    scenario: Annotated[str, typer.Argument(help="A preset (digits, paper) or the path of a scenario .toml file.")],
+    out: Annotated[Path, typer.Option(help="The .npz file to write; the same command on it resumes.")] = Path(
+        "atlas.npz"
+    ),
+    seeds: Annotated[int, typer.Option(help="Trainings of every cohort.")] = 3,
+    contenders: Annotated[int, typer.Option(help="How many of the cohorts that look best are trained again.")] = 100,
+    fresh: Annotated[int, typer.Option(help="How often: one half chooses the optimum, the other half values it.")] = 20,
+    seed: Annotated[int, typer.Option(help="The one seed of all trainings.")] = 1,
+    engine: Annotated[str, typer.Option(help="What trains; see `fedelect run --help`.")] = DEFAULT_ENGINE,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes that train; one for each core if left out. The atlas is the same for any number."),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Most cohorts to train.")] = LIMIT,
+) -> None:
+    """Train every cohort of a scenario with a cold start, and the best of them again.
+
+    A build that was stopped or killed goes on when the same command is given again.
+    """
+    console = Console()
+    config = load_config(scenario)
+    plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh)
+    bar = Bar(f"atlas of {config.name}", "trainings", console)
+    command = shlex.join(["fedelect", *sys.argv[1:]])
+    options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit}
+    try:
+        atlas = build_atlas(plan, load_data(config, scenario), out, command=command, progress=bar.show, **options)
+    except KeyboardInterrupt:
+        bar.stop()
+        console.print("stopped; give the same command again to go on", highlight=False)
+        raise typer.Exit(130) from None
+    finally:
+        bar.stop()
+    _print(atlas, out, console)
+
+
+@app.command("show")
+def show(
+    atlas: AtlasFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every figure as JSON, for programs.")] = False,
+) -> None:
+    """Print what an atlas knows: the optimum with its interval, the gaps, where a few cohorts stand."""
+    loaded = load_atlas(atlas)
+    if as_json:
+        typer.echo(json.dumps(atlas_json(loaded), indent=2, allow_nan=False))
+    else:
+        _print(loaded, atlas, Console())
+
+
+def atlas_json(atlas: Atlas) -> dict[str, Any]:
+    """The figures of an atlas as JSON-able values."""
+    scenario, table = scenario_truth(atlas), table_truth(atlas)
+    first = tuple(range(atlas.config.budget))
+    rank = int(atlas.rank(first))
+    noise = float(atlas.seed_means().std(axis=0, ddof=1).mean()) if atlas.seeds > 1 else None
+    return {
+        "scenario": atlas.config.name,
+        "clients": atlas.config.clients,
+        "budget": atlas.config.budget,
+        "cohorts": atlas.cohorts,
+        "seeds": atlas.seeds,
+        "contenders": len(atlas.contenders),
+        "fresh": len(atlas.fresh),
+        "opinions": "counts" if atlas.counted else "float32",
+        "engine": atlas.engine,
+        "digest": atlas.digest,
+        "data_digest": atlas.data_digest,
+        "built": {"with": atlas.provenance.versions, "at": atlas.provenance.created, "by": atlas.provenance.command},
+        "optimum": {
+            "cohort": list(atlas.cohort(scenario.best)),
+            "value": scenario.optimum.mean,
+            "half_width": scenario.optimum.half_width,
+            "seeds": scenario.optimum.count,
+        },
+        "table": {
+            "cohort": list(atlas.cohort(table.best)),
+            "value": table.optimum.mean,
+            "smallest_gap": None if table.smallest_gap != table.smallest_gap else table.smallest_gap,
+            "largest_gap": None if table.largest_gap != table.largest_gap else table.largest_gap,
+            "mean": float(table.values.mean()),
+            "seed_noise": noise,
+        },
+        "first_clients": {
+            "cohort": list(first),
+            "value": float(scenario.values[rank]),
+            "place": int((table.values > table.values[rank]).sum()) + 1,
+        },
+    }
+
+
+def _print(atlas: Atlas, path: Path, console: Console) -> None:
+    facts = atlas_json(atlas)
+    best, table, first = facts["optimum"], facts["table"], facts["first_clients"]
+    kept = "" if atlas.counted else "; opinions are rounded to 32-bit floats"
+    console.print(
+        f"{facts['scenario']}: all {atlas.cohorts:,} cohorts of {facts['budget']} out of {facts['clients']} clients, "
+        f"{atlas.seeds} seeds each, engine {atlas.engine}, {path.stat().st_size / 1000:,.0f} kB{kept}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    rows = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("", "cohort", "mean opinion"):
+        rows.add_column(name)
+    rows.add_row("optimum, by fresh seeds", _members(best["cohort"]), f"{best['value']:.4f} ± {best['half_width']:.4f}")
+    rows.add_row("largest mean in the table", _members(table["cohort"]), f"{table['value']:.4f}")
+    rows.add_row(f"first clients, {first['place']}. of all", _members(first["cohort"]), f"{first['value']:.4f}")
+    rows.add_row("a random cohort", "", f"{table['mean']:.4f}")
+    console.print(rows)
+    noise = "" if table["seed_noise"] is None else f"; standard deviation between seeds {table['seed_noise']:.4f}"
+    if table["largest_gap"] is not None:
+        console.print(
+            f"gaps in the table: R_min = {table['smallest_gap']:.2g}, R_max = {table['largest_gap']:.4f}{noise}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def _members(cohort: list[int]) -> str:
+    return "{" + ", ".join(map(str, cohort)) + "}"

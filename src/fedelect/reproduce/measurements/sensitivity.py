@@ -1,0 +1,125 @@
+"""How much exploration, and the rule for ties, decide over what the paper's two algorithms reach: runs on the atlas."""
+
+import functools
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from fedelect.atlas import load_atlas, table_truth
+from fedelect.equations.intervals import mean_interval
+from fedelect.loop import FrameworkName
+from fedelect.reproduce.catalogue import TRIALS
+from fedelect.reproduce.measurements.context import Context
+from fedelect.reproduce.measurements.played import Make, play_on
+from fedelect.reproduce.measurements.ties import QuickInitByNumber
+from fedelect.selectors import BpUcb, QuickInitUcb
+
+EXPLORATIONS = (0.01, 0.1, 1.0)
+SLOTS = 500
+LAST = 50
+"""Slots at the end over which "final" is averaged."""
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A mean over trials and half of its 95 % interval."""
+
+    mean: float
+    half_width: float
+
+
+class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One selector with one exploration and one rule for ties.
+
+    Attributes:
+        selector: "Quick-Init UCB" or "BP-UCB".
+        exploration: mu.
+        ties: "at random" or "by client number".
+        final_gap: How far the cohorts of the last `LAST` slots are below the optimum, as a share of it.
+        running_gap: The same over all slots.
+        share_of_first_five: Share of the elections that went to clients 0 to 4.
+    """
+
+    selector: str
+    exploration: float
+    ties: str
+    final_gap: Estimate
+    running_gap: Estimate
+    share_of_first_five: Estimate
+
+
+class Sensitivity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All variants.
+
+    Attributes:
+        atlas: Digest of the atlas.
+        trials: Monte Carlo trials.
+        slots: T.
+        optimum: Mean opinion of the best cohort in the atlas.
+        variants: In the order in which they were played.
+    """
+
+    atlas: str
+    trials: int
+    slots: int
+    optimum: float
+    variants: list[Variant]
+
+
+_KINDS: dict[tuple[str, str], tuple[type[QuickInitUcb | QuickInitByNumber | BpUcb], FrameworkName]] = {
+    ("Quick-Init UCB", "at random"): (QuickInitUcb, "fa"),
+    ("Quick-Init UCB", "by client number"): (QuickInitByNumber, "fa"),
+    ("BP-UCB", "at random"): (BpUcb, "da"),
+}
+
+
+def measure_sensitivity(context: Context) -> Sensitivity:
+    """Play every variant on the atlas of the main world."""
+    path = context.atlas_path()
+    trials = min(TRIALS, context.preset.trials or TRIALS)
+    slots = min(SLOTS, context.preset.slots or SLOTS)
+    atlas = load_atlas(path)
+    with ProcessPoolExecutor(context.workers, mp_context=get_context("spawn")) as pool:
+        tasks = [pool.submit(_variant, path, *variant, trials, slots, context.library.seed) for variant in _variants()]
+        variants = [task.result() for task in tasks]
+    return Sensitivity(
+        atlas=atlas.digest, trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants
+    )
+
+
+def _variants() -> Iterator[tuple[str, str, float]]:
+    for selector, ties in _KINDS:
+        for exploration in EXPLORATIONS:
+            yield selector, ties, exploration
+
+
+def _variant(path: Path, selector: str, ties: str, exploration: float, trials: int, slots: int, seed: int) -> Variant:
+    atlas = load_atlas(path)
+    kind, framework = _KINDS[selector, ties]
+    make: Make = functools.partial(_make, kind, exploration)
+    played = play_on(atlas, make, framework=framework, trials=trials, slots=slots, seed=seed)
+    truth = table_truth(atlas)
+    gaps = 1.0 - truth.of(played.cohorts) / truth.optimum.mean
+    first_five = (played.cohorts < 5).mean(axis=(1, 2))
+    return Variant(
+        selector=selector,
+        exploration=exploration,
+        ties=ties,
+        final_gap=_estimate(gaps[:, -LAST:].mean(axis=1)),
+        running_gap=_estimate(gaps.mean(axis=1)),
+        share_of_first_five=_estimate(first_five),
+    )
+
+
+def _make(
+    kind: type[QuickInitUcb | QuickInitByNumber | BpUcb], exploration: float, clients: int, budget: int, seed: int
+) -> QuickInitUcb | QuickInitByNumber | BpUcb:
+    return kind(clients=clients, budget=budget, exploration=exploration, seed=seed)
+
+
+def _estimate(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Estimate:
+    interval = mean_interval(values)
+    return Estimate(mean=interval.mean, half_width=interval.half_width or 0.0)

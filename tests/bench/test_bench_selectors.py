@@ -1,0 +1,116 @@
+"""The ranking of selectors on atlases."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.atlas.made_up import alike, made_up
+from tests.worlds import plan as run_plan
+
+from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases
+from fedelect.bench import Ranking, competitors, rank_selectors
+from fedelect.bench.play import Elections, Player
+from fedelect.bench.selectors import slots_to_close
+from fedelect.errors import ConfigurationError
+from fedelect.records import read_run
+from fedelect.simulator import simulate
+
+VALUES = np.linspace(0.2, 0.9, 15)
+WITH_FRESH = np.full((4, 2), [0.8, 0.6])
+
+
+def ladder() -> Atlas:
+    """Cohort number n is worth VALUES[n] in the table; of the two contenders, 13 and 14, fresh seeds prefer 13."""
+    return made_up(alike(VALUES[np.newaxis]), alike(WITH_FRESH), [13, 14], opinion="m:f")
+
+
+def row(ranking: Ranking, label: str) -> dict[str, float]:
+    (found,) = [row for row in ranking.rows if row.label == label]
+    names = ("final_gap", "running_gap", "slots_to_close", "regret", "jain_index")
+    return {name: getattr(found, name).mean for name in names}
+
+
+def test_fixed_cohorts_are_ranked_as_worked_out_by_hand() -> None:
+    ranking = rank_selectors(ladder(), slots=20, trials=2, workers=1, more=["fixed:cohort=4,5"])
+    assert ranking.best == (3, 5) and ranking.optimum.mean == pytest.approx(0.8)
+    optimum = row(ranking, "fixed:cohort=3,5")
+    expected = {"final_gap": 0, "running_gap": 0, "slots_to_close": 1, "regret": 0, "jain_index": 2 / 6}
+    assert optimum == pytest.approx(expected, abs=1e-6)
+    flattered = row(ranking, "fixed:cohort=4,5")  # the best of the table, worth 0.6 by fresh seeds
+    expected = {"final_gap": 25, "running_gap": 25, "slots_to_close": 20, "regret": 4, "jain_index": 2 / 6}
+    assert flattered == pytest.approx(expected, abs=1e-5)
+    first = row(ranking, "fixed:cohort=0,1")
+    assert first == pytest.approx(expected | {"final_gap": 75, "running_gap": 75, "regret": 12}, abs=1e-5)
+    roles = {row.label: row.role for row in ranking.rows}
+    assert (roles["fixed:cohort=0,1"], roles["fixed:cohort=3,5"]) == ("first clients", "optimum")
+    assert roles["fixed:cohort=4,5"] == roles["random"] == "selector"
+
+
+def test_all_selectors_are_ranked_by_their_final_gap_each_where_it_finds_what_it_needs() -> None:
+    ranking = rank_selectors(ladder(), slots=30, trials=3, workers=1)
+    assert {row.label for row in ranking.rows} == set(competitors(ladder(), scenario_truth(ladder())))
+    gaps = [row.final_gap.mean for row in ranking.rows]
+    assert gaps == sorted(gaps)
+    assert [row.label for row in ranking.rows if row.framework == "da"] == ["bp-ucb:exploration=0.01"]
+    assert all(row.ask_ms.mean > 0 and row.final_gap.count == 3 for row in ranking.rows)
+
+
+def test_workers_change_nothing_but_the_cost() -> None:
+    def figures(workers: int) -> list[dict[str, float]]:
+        ranking = rank_selectors(ladder(), slots=12, trials=2, workers=workers)
+        return [row(ranking, label) for label in sorted(one.label for one in ranking.rows)]
+
+    assert figures(2) == figures(1)
+
+
+@pytest.mark.parametrize(("framework", "text"), [("fa", "quick-init-ucb:exploration=0.01"), ("da", "bp-ucb")])
+def test_the_bench_elects_as_a_recorded_run_does(tmp_path: Path, framework: str, text: str) -> None:
+    atlas = ladder()
+    played = Player(atlas, slots=15, trials=2, seed=4).play(text)
+    assert isinstance(played, Elections) and played.framework == framework
+    of = run_plan(text, framework=played.framework, slots=15, trials=2, seed=4, config=atlas.config)
+    simulate(of, atlas, tmp_path / "run", workers=1)
+    for record in read_run(tmp_path / "run").records:
+        assert tuple(played.cohorts[record.trial, record.slot - 1].tolist()) == record.cohort
+
+
+def test_slots_to_close_is_the_first_of_ten_slots_that_are_near_on_average() -> None:
+    far = np.full(30, 0.5)
+    settled = np.where(np.arange(30) >= 12, 1.0, 0.5)  # near from slot 13 on
+    once = np.where(np.arange(30) == 4, 1.0, 0.5)
+    shaky = np.where(np.arange(30) == 20, 0.9, settled)  # ten slots with one at 0.9 are at 0.99
+    late = np.where(np.arange(30) >= 21, 1.0, 0.5)  # only nine such slots are left
+    found = slots_to_close(np.stack([far, settled, once, shaky, late]), 1.0)
+    assert found.tolist() == [30, 13, 30, 13, 30]
+    assert slots_to_close(np.array([[0.99, 0.98, 0.99]]), 1.0).tolist() == [1]
+
+
+def test_a_selector_that_cannot_be_ranked_is_told() -> None:
+    with pytest.raises(ConfigurationError, match="unknown selector 'nobody'"):
+        rank_selectors(ladder(), slots=2, trials=1, workers=1, more=["nobody"])
+    with pytest.raises(ConfigurationError, match="trials must be at least 1"):
+        rank_selectors(ladder(), slots=2, trials=0, workers=1)
+
+
+def test_peers_are_ranked_too_unless_they_skip_a_slot() -> None:
+    ranking = rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers"])
+    peers = row(ranking, "peers")
+    assert peers == row(ranking, "bp-ucb:exploration=0.01")
+    with pytest.raises(ConfigurationError, match="holds no election in some slots"):
+        rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers:loss=0.9,slot_s=0.6"])
+
+
+@pytest.mark.parametrize("path", shipped_atlases().values(), ids=lambda path: path.stem)
+def test_shipped_atlases_are_sound_and_small(path: Path) -> None:
+    atlas = load_atlas(path)
+    truth = scenario_truth(atlas)
+    assert path.stat().st_size < 2_000_000
+    assert truth.optimum.half_width is not None and truth.optimum.half_width < 0.01
+    assert 0.5 < truth.values.mean() < truth.optimum.mean
+
+
+def test_the_digits_atlas_is_shipped_and_ranks_learning_above_chance() -> None:
+    ranking = rank_selectors(load_atlas(shipped_atlases()["digits"]), slots=60, trials=8, workers=1)
+    gaps = {row.label: row.running_gap.mean for row in ranking.rows}
+    assert gaps["quick-init-ucb:exploration=0.01"] < gaps["random"] - 10
+    assert gaps["bp-ucb:exploration=0.01"] < gaps["random"] - 10

@@ -1,0 +1,62 @@
+"""Worker processes: answers as they come, failures as told, nobody left behind."""
+
+import os
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.processes import Failed, answers_of, failed, places_for, usable_cores
+
+
+class Squares:
+    """A host for tests: squares numbers, and dies or fails when told to."""
+
+    def play(self, number: int) -> int | Failed:
+        if number == 13:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            if number < 0:
+                raise ConfigurationError(f"{number} is negative")
+            return number * number
+        except ConfigurationError as error:
+            return failed(error)
+
+
+def squares(*numbers: int, workers: int) -> dict[int, int]:
+    return dict(answers_of(Squares(), [(number,) for number in numbers], workers=workers))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 9])
+def test_every_request_is_answered_under_its_place(workers: int) -> None:
+    assert squares(3, 1, 4, 1, 5, workers=workers) == {0: 9, 1: 1, 2: 16, 3: 1, 4: 25}
+    assert squares(workers=workers) == {}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failure_is_raised_here_with_a_note_of_where(workers: int) -> None:
+    with pytest.raises(ConfigurationError, match="-2 is negative") as caught:
+        squares(1, -2, 3, workers=workers)
+    assert "In the worker" in caught.value.__notes__[0]
+
+
+def test_a_lost_worker_is_told_and_takes_nobody_along() -> None:
+    with pytest.raises(RunError, match="killed by signal 9"):
+        squares(1, 13, 2, 3, workers=2)
+    assert not [thread for thread in threading.enumerate() if "_talk" in thread.name]
+
+
+def test_an_exception_that_cannot_travel_is_described() -> None:
+    class Local(Exception):
+        pass
+
+    answer: Any = failed(Local("here"))
+    assert isinstance(answer.error, RunError) and "Local in a worker: here" in str(answer.error)
+
+
+def test_the_number_of_processes_is_what_was_asked_for_or_one_for_each_core() -> None:
+    assert places_for(3) == 3 and places_for(None) == usable_cores() >= 1
+    with pytest.raises(ConfigurationError, match="workers must be at least 1, got 0"):
+        places_for(0)
