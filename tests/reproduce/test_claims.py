@@ -18,6 +18,7 @@ from fedelect.reproduce.measurements import measurement_path
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
 from fedelect.reproduce.measurements.losses import Losses
+from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
 
 WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
 """Four trials that differ a little."""
@@ -254,3 +255,31 @@ def test_theory(evidence: Evidence) -> None:
     keep(evidence, "complexity", ComplexityTable(budget=5, slots=500, rows=rows))
     assert means(judged("complexity.quick_init", evidence)) == [2.0]
     assert means(judged("complexity.bp_ucb", evidence)) == [0.25]
+
+
+def test_a_vacuous_bound_never_holds(evidence: Evidence) -> None:
+    def curve(selector: str, *, regret: float, bound: float, ceiling: float) -> RegretCurve:
+        return RegretCurve(
+            selector=selector,
+            exploration=1.0,
+            theorem="any",
+            trials=4,
+            slots=[1, 500],
+            mean=[0.1, regret],
+            half_width=[0.0, 1.0],
+            bound=[9.0, bound],
+            ceiling=[1.0, ceiling],
+            violated=[],
+        )
+
+    def world(bound: float, regret: float) -> RegretWorld:
+        curves = [curve(name, regret=regret, bound=bound, ceiling=100.0) for name in ("Quick-Init UCB", "BP-UCB")]
+        gaps = {"optimum": 0.9, "smallest_gap": 0.1, "largest_gap": 0.2}
+        return RegretWorld(name="any", clients=6, budget=2, curves=curves, **gaps)
+
+    keep(evidence, "regret", Regret(worlds=[world(5000.0, 50.0), world(80.0, 20.0)]))
+    finding = judged("Theorem00.regret", evidence)
+    assert means(finding) == [50.0, 0.01, 0.8, 0.25] and finding.verdict == "holds in part"
+    assert finding.measured[3] is not None and finding.measured[3].half_width == pytest.approx(1 / 80)
+    keep(evidence, "regret", Regret(worlds=[world(5000.0, 50.0), world(200.0, 300.0)]))
+    assert judged("Theorem02.regret", evidence).verdict == "does not hold"

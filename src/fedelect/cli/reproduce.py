@@ -8,16 +8,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedelect.cli.progress import progress_bar
+from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
+from fedelect.processes import usable_cores
 from fedelect.reproduce import (
     EXPERIMENTS,
-    MEASUREMENTS,
     PRESETS,
+    BlockTask,
     Context,
     Experiment,
     Library,
+    Preset,
     calibrate,
     committed_library,
     draw,
@@ -25,12 +27,12 @@ from fedelect.reproduce import (
     experiment,
     hours,
     measure,
+    measurement_path,
     play,
     seconds_for_a_slot,
     write_document,
 )
 from fedelect.scenario import preset as scenario_preset
-from fedelect.simulator.workers import usable_cores
 
 CALIBRATION = Path("reproduction/calibration.json")
 
@@ -51,6 +53,12 @@ def reproduce(
     ] = None,
     figures: Annotated[Path | None, typer.Option(help="Where figures go; RESULTS/figures if left out.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
+    atlas: Annotated[
+        Path | None,
+        typer.Option(
+            help="The atlas of the paper's world (`fedelect atlas build paper`), for `regret`, `sensitivity`."
+        ),
+    ] = None,
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
@@ -68,7 +76,8 @@ def reproduce(
     wanted = EXPERIMENTS if name == "all" else (experiment(name),)
     library = _library(preset, results)
     try:
-        _make(wanted, preset, library, cores, console)
+        _play(wanted, PRESETS[preset], library, cores, console)
+        _measure(wanted, Context(library=library, preset=PRESETS[preset], workers=cores, atlas=atlas), console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
@@ -87,8 +96,8 @@ def _library(name: str, results: Path | None) -> Library:
     )
 
 
-def _make(wanted: Sequence[Experiment], name: str, library: Library, workers: int, console: Console) -> None:
-    preset = PRESETS[name]
+def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, workers: int, console: Console) -> None:
+    """Play the blocks that are missing, and say first how long that will take."""
     demands = [demand for one in wanted for demand in one.at(preset)]
     tasks = library.missing(demands, also=[demand for one in EXPERIMENTS for demand in one.at(preset)])
     if tasks:
@@ -99,20 +108,30 @@ def _make(wanted: Sequence[Experiment], name: str, library: Library, workers: in
             f"({1e3 * slot_s:.0f} ms a replica-slot)",
             highlight=False,
         )
-        with progress_bar("replica-slots", console) as bar:
-            bar_task = bar.add_task(preset.name, total=sum(task.replica_slots for task in tasks))
-            play(
-                tasks,
-                library.dataset,
-                workers=workers,
-                progress=lambda played: bar.advance(bar_task, played),
-                finished=lambda task: console.print(f"finished: {task.path}", highlight=False, soft_wrap=True),
-            )
-    context = Context(library=library, preset=preset, workers=workers)
+        total, played = sum(task.replica_slots for task in tasks), 0
+        bar = Bar(preset.name, "replica-slots", console)
+
+        def show(more: int) -> None:
+            nonlocal played
+            played += more
+            bar.show(played, total)
+
+        def tell(task: BlockTask) -> None:
+            console.print(f"finished: {task.path}", highlight=False, soft_wrap=True)
+
+        try:
+            play(tasks, library.dataset, workers=workers, progress=show, finished=tell)
+        finally:
+            bar.stop()
+
+
+def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -> None:
+    """Make the measurements that are not on file; among many, those that lack their atlas are named and left out."""
     for one in wanted:
         for measurement in one.measurements:
-            if measurement not in MEASUREMENTS:
-                console.print(f"not measured yet: {measurement}", highlight=False)
+            there = measurement_path(context.library.folder, measurement).exists()
+            if one.atlas and context.atlas is None and not there and len(wanted) > 1:
+                console.print(f"not measured: {measurement}, which needs --atlas", highlight=False)
                 continue
             console.print(f"measuring: {measurement}", highlight=False)
             measure(measurement, context)
@@ -120,14 +139,11 @@ def _make(wanted: Sequence[Experiment], name: str, library: Library, workers: in
 
 def _calibrate(console: Console, workers: int) -> None:
     dataset = load_dataset(scenario_preset("paper").data.source)
-    with progress_bar("candidates", console) as bar:
-        task = bar.add_task("calibration", total=None)
-        calibration = calibrate(
-            dataset,
-            CALIBRATION,
-            workers=workers,
-            progress=lambda finished, total: bar.update(task, completed=finished, total=total),
-        )
+    bar = Bar("calibration", "candidates", console)
+    try:
+        calibration = calibrate(dataset, CALIBRATION, workers=workers, progress=bar.show)
+    finally:
+        bar.stop()
     table = Table()
     for column in ("candidate", "samples", "best-known cohort", "random", "distance"):
         table.add_column(column, justify="left" if column == "candidate" else "right")

@@ -6,8 +6,8 @@ from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Prese
 from fedelect.reproduce.claims import CLAIMS, assess
 from fedelect.reproduce.document import committed_library, write_document
 from fedelect.reproduce.figures import draw
-from fedelect.reproduce.measurements import MEASUREMENTS, Context, measure
-from fedelect.reproduce.player import play_block
+from fedelect.reproduce.measurements import Context, measure, measurement_path
+from fedelect.reproduce.player import BlockTask, play_block
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.runner import (
     AbstractLibrary,
@@ -23,9 +23,9 @@ from fedelect.reproduce.series import Demand, Series, World
 __all__ = [
     "CLAIMS",
     "EXPERIMENTS",
-    "MEASUREMENTS",
     "PRESETS",
     "AbstractLibrary",
+    "BlockTask",
     "Context",
     "Curves",
     "Demand",
@@ -44,6 +44,7 @@ __all__ = [
     "experiment",
     "hours",
     "measure",
+    "measurement_path",
     "play",
     "play_block",
     "read_calibration",
