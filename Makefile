@@ -4,13 +4,14 @@ VENV   ?= .venv
 BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 
-.PHONY: help setup demo test integration check lint types layers format clean bench-rivals bench
+.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import layers, tests"
 	@echo "make integration   tests with real engines and processes"
+	@echo "make paper   the paper's claims against the committed results"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
 	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
@@ -33,6 +34,9 @@ test: setup
 # Real engines and processes; what this machine lacks is skipped by name and listed at the end.
 integration: setup
 	$(BIN)/python -m pytest -q -n 0 -m integration -rs
+
+paper: setup
+	$(BIN)/python -m pytest -q -n 0 -m paper -rs
 
 check: lint types layers test
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import fedelect
-from fedelect.cli import atlas, bench, data, demo, look, run, scenario
+from fedelect.cli import atlas, bench, data, demo, look, reproduce, run, scenario
 from fedelect.errors import FedelectError
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("run")(run.run)
 app.command("show")(look.show)
 app.command("report")(look.report)
 app.command("selectors")(look.selectors)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(data.app, name="data")
 app.add_typer(atlas.app, name="atlas")

@@ -129,7 +129,7 @@ def play_block(
     engine = make_engine(DEFAULT_ENGINE, task.config)
     world = build_scenario(task.config, dataset)
     replicas = _replicas(task, world)
-    about = about_of(task, dataset, engine.name)
+    about = about_of(task, dataset.digest, engine.name)
     save_path = task.path.with_suffix(".part")
     played, tally = _resumed(task, about, save_path, replicas)
     report(played * task.trials)
@@ -146,14 +146,14 @@ def play_block(
     save_path.unlink(missing_ok=True)
 
 
-def about_of(task: BlockTask, dataset: Dataset, engine: str) -> About:
+def about_of(task: BlockTask, data_digest: str, engine: str) -> About:
     """What the block will say it was made with."""
     return About(
         scenario=msgspec.json.decode(msgspec.json.encode(task.config)),  # as it will be read again
         selector=task.series.selector,
         framework=task.series.framework,
         seed=task.seed,
-        data_digest=dataset.digest,
+        data_digest=data_digest,
         engine=engine,
         versions=versions_of(engine),
     )

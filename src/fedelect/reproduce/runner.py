@@ -1,10 +1,12 @@
 """From demands to blocks on disk: which are missing, how long they will take, and processes that play them."""
 
+import functools
 import math
 import multiprocessing
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -26,22 +28,25 @@ PROBE_JOBS = 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Library:
+class AbstractLibrary(ABC):
     """Results in a folder, and what they are results of.
 
     Attributes:
         folder: Where they are.
         base: The scenario of which worlds are variants.
-        dataset: Its data.
         seed: Seed of the runs.
         block: Trials in a block.
     """
 
     folder: Path
     base: ScenarioConfig
-    dataset: Dataset
     seed: int = 1
     block: int = 25
+
+    @property
+    @abstractmethod
+    def data_digest(self) -> str:
+        """Hash of the data that the results were made with."""
 
     def curves(self, demand: Demand) -> Curves | None:
         """What is on file for a demand: the trials of all its blocks that are there; None if there is none."""
@@ -91,7 +96,7 @@ class Library:
 
     def _read(self, task: BlockTask) -> Block:
         block = read_block(task.path)
-        expected = about_of(task, self.dataset, block.about.engine)
+        expected = about_of(task, self.data_digest, block.about.engine)
         for name in ("scenario", "selector", "framework", "seed", "data_digest"):
             if getattr(block.about, name) != getattr(expected, name):
                 raise RunMismatchError(
@@ -99,6 +104,38 @@ class Library:
                     f"to make them anew"
                 )
         return block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library(AbstractLibrary):
+    """Results and the data they are made from: it can grow.
+
+    Attributes:
+        dataset: The data of the base scenario.
+    """
+
+    dataset: Dataset
+
+    @functools.cached_property
+    def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
+        """Hash of the data."""
+        return self.dataset.digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryOnFile(AbstractLibrary):
+    """Results whose data are not at hand: to be read, drawn and judged, not to grow.
+
+    Attributes:
+        known_digest: Hash of the data, as the calibration has it on file.
+    """
+
+    known_digest: str
+
+    @property
+    def data_digest(self) -> str:
+        """Hash of the data."""
+        return self.known_digest
 
 
 def seconds_for_a_slot(library: Library) -> float:

@@ -1,1 +1,6 @@
 """What experiments need besides runs: each a function of a `Context` that returns one plain value, kept as JSON."""
+
+from fedelect.reproduce.measurements.context import Context
+from fedelect.reproduce.measurements.registry import MEASUREMENTS, measure, measurement_path, read_measurement
+
+__all__ = ["MEASUREMENTS", "Context", "measure", "measurement_path", "read_measurement"]

@@ -1,0 +1,134 @@
+"""Builders of measures: what claims read off the results, as means over trials with their intervals.
+
+Two series are compared in each trial that both have and the differences are averaged: a trial shares all luck.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fedelect.equations import metrics
+from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.reproduce.blocks import Curves
+from fedelect.reproduce.catalogue import TRIALS
+from fedelect.reproduce.claims.claim import Measure, exactly
+from fedelect.reproduce.readings import Evidence, elections, final_accuracy, paired, slots_to_target
+from fedelect.reproduce.series import Series
+from fedelect.vocabulary import Floats
+
+Reading = Callable[[Curves], Floats]
+"""Curves -> one value for each trial, shape (R,)."""
+
+
+def mean_of(series: Series, reading: Reading, *, slots: int, trials: int = TRIALS) -> Measure:
+    """Mean over trials of a reading."""
+
+    def measure(evidence: Evidence) -> Interval | None:
+        curves = evidence.curves(series, slots=slots, trials=trials)
+        return None if curves is None else mean_interval(reading(curves))
+
+    return measure
+
+
+def mean_difference(
+    one: Series, other: Series, reading: Reading, *, slots: int, trials: int = TRIALS, other_slots: int | None = None
+) -> Measure:
+    """Mean over common trials of the reading of `one` less that of `other`."""
+
+    def measure(evidence: Evidence) -> Interval | None:
+        first = evidence.curves(one, slots=slots, trials=trials)
+        second = evidence.curves(other, slots=other_slots or slots, trials=trials)
+        if first is None or second is None:
+            return None
+        return mean_interval(paired(first, second, reading))
+
+    return measure
+
+
+def accuracy(series: Series, *, slots: int = 200, trials: int = TRIALS) -> Measure:
+    """Average accuracy at the last slot."""
+    return mean_of(series, final_accuracy, slots=slots, trials=trials)
+
+
+def accuracy_gain(one: Series, other: Series, *, slots: int = 200, trials: int = TRIALS) -> Measure:
+    """By how much the average accuracy of `one` at the last slot is above that of `other`."""
+    return mean_difference(one, other, final_accuracy, slots=slots, trials=trials)
+
+
+def difference_of_declines(one: tuple[Series, Series], other: tuple[Series, Series], *, slots: int = 200) -> Measure:
+    """(accuracy of one[0] less that of one[1]) less the same for `other`, trial by trial."""
+
+    def measure(evidence: Evidence) -> Interval | None:
+        found = [evidence.curves(series, slots=slots) for series in (*one, *other)]
+        curves = [each for each in found if each is not None]
+        if len(curves) < len(found):
+            return None
+        values = [dict(zip(each.trials.tolist(), final_accuracy(each).tolist(), strict=True)) for each in curves]
+        common = sorted(set.intersection(*(set(each) for each in values)))
+        return mean_interval([values[0][n] - values[1][n] - (values[2][n] - values[3][n]) for n in common])
+
+    return measure
+
+
+def slots_to(target: float) -> Reading:
+    """Slots until the average accuracy reaches the target; T where it never does."""
+    return lambda curves: slots_to_target(curves, target).slot.astype(np.float64)
+
+
+def accuracy_at(target: float) -> Reading:
+    """Average accuracy where it reaches the target; at T where it never does."""
+    return lambda curves: slots_to_target(curves, target).value
+
+
+def reaches(target: float) -> Reading:
+    """1 in trials that reach the target, 0 in the others."""
+    return lambda curves: slots_to_target(curves, target).reached.astype(np.float64)
+
+
+def elected(members: Sequence[int]) -> Reading:
+    """How often one of `members` was elected, on average over them."""
+    return lambda curves: np.asarray(elections(curves)[:, list(members)].mean(axis=1))
+
+
+def excess_over_others(members: Sequence[int]) -> Reading:
+    """By what share a member is elected more often than one of the others: 1.5 for two and a half times as often."""
+
+    def reading(curves: Curves) -> Floats:
+        counts = elections(curves)
+        inside = metrics.group_share(counts, members) / len(members)
+        outside = (1.0 - metrics.group_share(counts, members)) / (counts.shape[1] - len(members))
+        # A group that is never elected leaves the ratio unknown, not infinite.
+        ratio = np.divide(inside, outside, out=np.full(len(counts), np.nan), where=outside > 0)
+        return np.asarray(ratio - 1.0)
+
+    return reading
+
+
+def late_share(members: Sequence[int], *, slots: int = 100) -> Reading:
+    """Share of the last `slots` slots in which exactly `members` were elected."""
+
+    def reading(curves: Curves) -> Floats:
+        hits = (np.sort(curves.cohorts[:, -slots:], axis=-1) == np.sort(np.asarray(members))).all(axis=-1)
+        return np.asarray(hits.mean(axis=1))
+
+    return reading
+
+
+def new_share() -> Reading:
+    """Share of the slots in which a cohort is elected that was not elected before."""
+
+    def reading(curves: Curves) -> Floats:
+        ordered = np.sort(curves.cohorts, axis=-1)
+        return np.array([len(np.unique(trial, axis=0)) / len(trial) for trial in ordered])
+
+    return reading
+
+
+def counted(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
+    """How many trials of a series are on file."""
+
+    def measure(evidence: Evidence) -> Interval | None:
+        curves = evidence.curves(series, slots=slots, trials=trials)
+        return None if curves is None else exactly(len(curves.trials), len(curves.trials))
+
+    return measure

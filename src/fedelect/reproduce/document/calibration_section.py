@@ -1,0 +1,68 @@
+"""The calibration: the rule, every setting tried, the choice, and the commit that fixed it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from fedelect.reproduce.calibration import PAPER_FIXED, PAPER_RANDOM, SLACK, Calibration, read_calibration
+
+COMMIT_LINE = "The calibration on file"
+"""How the one line begins that depends on the history, not on the results."""
+
+
+def calibration_lines(path: Path) -> list[str]:
+    """The section, from the calibration on file; one sentence if there is none."""
+    if not path.exists():
+        return ["No calibration is on file yet: `fedelect reproduce calibration` makes it."]
+    calibration = read_calibration(path)
+    return [*_rule(calibration), "", *_table(calibration), "", _commit(path)]
+
+
+def _rule(calibration: Calibration) -> list[str]:
+    chosen = calibration.choice
+    return [
+        "The paper does not say how large the clients' data are, how skewed, or whether a slot starts from scratch. "
+        "Before any algorithm of the paper was run, each setting below was judged by two baselines alone under FL&FA: "
+        "the cohort that the paper calls optimal (clients 1 to 5), which the paper has near "
+        f"{PAPER_FIXED:g} at T = 200, and random selection, near {PAPER_RANDOM:g}. A setting's distance is the larger "
+        f"of its two deviations. Settings within {SLACK:g} of the smallest distance are equally near, for random "
+        "selection is known no better; of these the one with the fewest training samples is taken, and of several "
+        "such the one with the smallest sum of deviations.",
+        "",
+        f"Taken: **{chosen.candidate.name}** ({chosen.total_samples} training samples; optimal cohort "
+        f"{chosen.fixed:.4f}, random {chosen.random:.4f}, untrained model {chosen.untrained:.4f}). "
+        "Command: `fedelect reproduce calibration`.",
+    ]
+
+
+def _table(calibration: Calibration) -> list[str]:
+    lines = [
+        "| setting | training samples | optimal cohort | random | distance | trials x slots |",
+        "|---|---|---|---|---|---|",
+    ]
+    for outcome in calibration.outcomes:
+        taken = "**" if outcome == calibration.choice else ""
+        lines.append(
+            f"| {taken}{outcome.candidate.name}{taken} | {outcome.total_samples} "
+            f"| {outcome.fixed:.4f} ± {outcome.fixed_half_width:.4f} "
+            f"| {outcome.random:.4f} ± {outcome.random_half_width:.4f} | {outcome.distance:.4f} "
+            f"| {outcome.trial.trials} x {outcome.trial.slots} |"
+        )
+    return lines
+
+
+def _commit(path: Path) -> str:
+    commit = commit_of(path)
+    if commit is None:
+        return f"{COMMIT_LINE} is in no commit that can be seen from here."
+    return f"{COMMIT_LINE} was fixed by commit `{commit}`."
+
+
+def commit_of(path: Path) -> str | None:
+    """The commit that last changed a file; None without git, outside a clone, or if it is in none."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    command = [git, "log", "--format=%h", "--abbrev=10", "-1", "--", path.name]
+    found = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None

@@ -1,0 +1,66 @@
+"""Claim by claim: the paper's figure, ours, the verdict and why."""
+
+from collections.abc import Sequence
+
+from fedelect.equations.intervals import Interval
+from fedelect.reproduce.claims import VERDICTS, Check, Finding
+
+RULE = """\
+A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
+95 % interval (Student's t, over trials): it holds if the whole interval is in the claimed range, fails if the whole
+interval is outside, and is undecided if the interval straddles an end. A claim **holds** if all its checks hold,
+**does not hold** if all fail, **holds in part** if some hold, and is **undecided** otherwise. Two methods are compared
+trial by trial, for in a trial they share batch orders and upload luck. Where the paper states an accuracy, ours counts
+as the same within one point (0.01), its slots within 20 %, its elections within 10 %; "close" and "hardly" are one
+point too. "-" stands where the paper states no figure."""
+
+
+def summary_lines(findings: Sequence[Finding]) -> list[str]:
+    """How many claims have which verdict."""
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
+    lines = ["| verdict | claims |", "|---|---|"]
+    lines += [f"| {verdict} | {count} |" for verdict, count in counts.items() if count]
+    return [*lines, f"| all | {len(findings)} |"]
+
+
+def claim_lines(findings: Sequence[Finding]) -> list[str]:
+    """A table of claims, one row each."""
+    if not findings:
+        return []
+    lines = ["| claim | paper | ours (mean ± 95 % interval) | verdict | why we think so |", "|---|---|---|---|---|"]
+    for finding in findings:
+        claim = finding.claim
+        ours = "<br>".join(
+            check_text(check, measured, outcome)
+            for check, measured, outcome in zip(claim.checks, finding.measured, finding.outcomes, strict=True)
+        )
+        cells = (claim.says, claim.paper, ours, f"**{finding.verdict}**", finding.why)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return lines
+
+
+def check_text(check: Check, measured: Interval | None, outcome: str) -> str:
+    """One check in a line."""
+    if measured is None:
+        return f"{check.name}: not measured yet"
+    claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}"
+    if not check.decides:
+        claimed = "shown only"
+    return f"{check.name}: {interval_text(measured, check.digits)} ({_counted(measured)}{claimed})"
+
+
+def interval_text(interval: Interval, digits: int) -> str:
+    """Mean and half width, such as "0.8143 ± 0.0080"; exact figures stand alone.
+
+    >>> interval_text(Interval(0.81434, 0.00801, 100), 4), interval_text(Interval(15504.0, 0.0, 1), 0)
+    ('0.8143 ± 0.0080', '15504')
+    """
+    small = 0.0 < abs(interval.mean) < 10.0**-digits
+    mean = f"{interval.mean:.1e}" if small else f"{interval.mean:.{digits}f}"
+    return mean if not interval.half_width else f"{mean} ± {interval.half_width:.{digits}f}"
+
+
+def _counted(interval: Interval) -> str:
+    if interval.half_width == 0.0 and interval.count == 1:
+        return ""
+    return f"{interval.count} trials; " if interval.half_width else f"over {interval.count}; "

@@ -1,0 +1,28 @@
+"""The results that are kept with the code."""
+
+from pathlib import Path
+
+from fedelect.errors import RunError
+from fedelect.reproduce.calibration import read_calibration
+from fedelect.reproduce.catalogue import PRESETS
+from fedelect.reproduce.runner import LibraryOnFile
+from fedelect.scenario import preset
+
+
+def committed_library(root: Path, results: Path | None = None) -> LibraryOnFile:
+    """The paper's results as they are kept in a clone; their data are not needed, the calibration knows the hash.
+
+    Args:
+        root: The folder of the clone.
+        results: The folder of results, if it is another; the calibration lies beside it.
+
+    Raises:
+        RunError: There is no calibration, or it cannot be read.
+    """
+    chosen = PRESETS["paper"]
+    folder = results or root / chosen.folder
+    path = folder.parent / "calibration.json"
+    if not path.exists():
+        raise RunError(f"there is no {path}; `fedelect reproduce calibration` makes it")
+    digest = read_calibration(path).data_digest
+    return LibraryOnFile(folder=folder, base=preset("paper"), known_digest=digest, block=chosen.block)

@@ -1,0 +1,54 @@
+"""What the paper leaves open and how it is filled in here: prose for the document."""
+
+from fedelect.reproduce.paper import QUICK_INIT, QUICK_INIT_GAP, TABLE, fitted_first_term
+from fedelect.scenario import ScenarioConfig
+
+
+def decision_lines(base: ScenarioConfig) -> list[str]:
+    """The decisions as a list; figures of the scenario are read from it."""
+    data, model, beliefs = base.data, base.model, base.beliefs
+    skew = f"{data.classes_per_client} classes each" if data.skew == "labels" else f"Dirichlet({data.alpha:g})"
+    return [
+        f"- **Data**: clients hold {data.samples[0]} to {data.samples[1]} training samples of MNIST; the first "
+        f"{data.iid_clients} hold i.i.d. data (also when N > 20), the others {skew}. Every client judges on its own "
+        "share of the test set, which follows the global distribution. One drawing of data and places "
+        f"(scenario seed {base.seed}) serves all trials; intervals are over selection, batch orders and upload luck, "
+        "not over drawings of the data.",
+        f"- **Start**: {base.start}. Every slot trains {base.rounds_per_slot} rounds from the same initial model, "
+        "so rewards are stationary, as the paper's analysis assumes. Batch orders are drawn once for each "
+        f"{model.shuffle}.",
+        "- **Average accuracy** is the running mean of the slots' mean opinions with the untrained model as first "
+        "term, in all figures and in the table.",
+        '- **"Optimal"** is the cohort of clients 1 to 5, as in the paper. It is the best known one, not proved best '
+        "of the 15,504. It is stationary, so it is run for 200 slots, also in the table for T = 500.",
+        "- **Quick-Init UCB**: clients are split at random into N / K cold-start groups; a cohort's initial mean is "
+        "the mean of its members' group rewards and counts as one pull. Ties are broken by the selector's own chance, "
+        "never by client number: the paper's best clients carry the lowest numbers, and ties by number would leak the "
+        "answer.",
+        "- **BP-UCB**: the same cold start; a client's mean is over its own opinions in the slots in which it was "
+        "elected; beliefs are divided by their sum over clients. Ties: a hash of seed, slot and client.",
+        "- **Conventional UCB** tries every cohort once, in random order, before it uses its index.",
+        "- **Round-robin**: five sets, the first {1, 2, 11, 16, 20} as in the paper, four random.",
+        "- **Random** draws K of N uniformly. It and round-robin do not listen, so they choose and train the same "
+        "under FL&FA and FL&DA and are run once.",
+        f'- **Beliefs**: the reading "{beliefs.reading}" with C = {beliefs.coupling_scale:g} and distances in km, '
+        f"{beliefs.rounds} parallel rounds of messages. As printed, the paper's equations leave every belief at 1/2 or "
+        "without a bound: docs/BELIEFS.md.",
+        "- **Quick-Init UCB in `decen_performance`** needs the server; it is the FL&FA run on the same seeds.",
+        "- **Trials**: 100 as in the paper, but 25 in `Pre2Slot`. Trial r of every method shares its luck with trial r "
+        "of every other.",
+    ]
+
+
+def first_term_lines(untrained: float | None) -> list[str]:
+    """What the paper's optimal column says about its own running mean, computed."""
+    fit = fitted_first_term()
+    cells = ", ".join(f"{cell.accuracy:.4f} at slot {cell.slots:.0f}" for cell in TABLE["optimal"].values())
+    ours = "" if untrained is None else f" (the untrained model's accuracy is {untrained:.3f} here)"
+    return [
+        f"The optimal column of the paper's table ({cells}) fits a running mean (u + t r) / (t + 1) with a first term "
+        f"u = {fit.first:.4f} and slots of accuracy r = {fit.later:.4f} by least squares, to within "
+        f"{fit.largest_error:.5f}. So the paper seems to count a first term of 0 rather than the untrained model's "
+        f"accuracy of about 0.1{ours}, and its optimal cohort is at {fit.later:.3f} in every slot, above the "
+        f"{QUICK_INIT + QUICK_INIT_GAP:.4f} that its figure `cen_performance` implies at T = 200.",
+    ]

@@ -1,0 +1,62 @@
+"""Experiment -> files: which function draws what."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fedelect.reproduce.catalogue import Experiment, Preset
+from fedelect.reproduce.figures.clients import draw_beliefs, draw_elections, draw_network
+from fedelect.reproduce.figures.curves import draw_central, draw_democratized, draw_sets_and_sizes
+from fedelect.reproduce.figures.sheet import new_sheet, say
+from fedelect.reproduce.figures.sweeps import draw_by_clients, draw_by_many_clients, draw_by_theta
+from fedelect.reproduce.figures.table import draw_table
+from fedelect.reproduce.figures.theory import draw_complexity, draw_convergence
+from fedelect.reproduce.readings import Evidence
+from fedelect.reproduce.runner import AbstractLibrary
+
+Drawing = Callable[[Experiment, Evidence, Path], list[Path]]
+"""Draws an experiment from what is on file into a folder; returns the files it wrote."""
+
+DRAWINGS: dict[str, Drawing] = {
+    "network": draw_network,
+    "1_2": draw_sets_and_sizes,
+    "cen_selected_time": draw_elections,
+    "cen_performance": draw_central,
+    "BP_value": draw_beliefs,
+    "decen_performance": draw_democratized,
+    "comparison_table": draw_table,
+    "PreTheta": draw_by_theta,
+    "PreNum": draw_by_clients,
+    "Pre2Slot": draw_by_many_clients,
+    "convergence": draw_convergence,
+    "complexity": draw_complexity,
+}
+"""By the name of the experiment."""
+
+
+def draw(experiment: Experiment, library: AbstractLibrary, preset: Preset, folder: Path) -> list[Path]:
+    """Draw an experiment from the results on file; what is not there yet is named on the figure.
+
+    Args:
+        experiment: The experiment.
+        library: The results.
+        preset: How much of them is asked for.
+        folder: Where the files go.
+
+    Returns:
+        The files written: SVG, or Markdown and CSV for a table.
+    """
+    return draw_from(experiment, Evidence(library=library, preset=preset), folder)
+
+
+def draw_from(experiment: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
+    """The same from evidence, which reads each series once for many drawings."""
+    drawing = DRAWINGS.get(experiment.name, _draw_nothing_yet)
+    return drawing(experiment, evidence, folder)
+
+
+def _draw_nothing_yet(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
+    path = folder / f"{one.name}.svg"
+    with new_sheet(path, title=one.title) as sheet:
+        say(sheet.axes[0], f"not measured yet: {', '.join(one.measurements)}")
+        sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
+    return [path]

@@ -1,0 +1,43 @@
+"""A library of the whole catalogue in seconds: 20 clients on digits, two trials of a few slots."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.worlds import digits
+
+from fedelect.reproduce import EXPERIMENTS, Context, Experiment, Library, Preset, measure, play_block
+from fedelect.scenario import ScenarioConfig, parse_scenario
+
+TOML = """
+name = "small"
+rounds_per_slot = 2
+[data]
+source = "digits"
+samples = [3, 6]
+[model]
+step = 5e-4
+epochs = 1
+batch = 10
+"""
+
+TINY = Preset(name="tiny", trials=2, slots=6, block=2, folder="nowhere")
+
+
+def small() -> ScenarioConfig:
+    return parse_scenario(TOML)
+
+
+def small_library(folder: Path) -> Library:
+    return Library(folder=folder, base=small(), dataset=digits(), seed=3, block=TINY.block)
+
+
+def fill(library: Library, experiments: Sequence[Experiment] = EXPERIMENTS) -> None:
+    """Play and measure all that the experiments ask for at the tiny size, in this process; atlases aside."""
+    demands = [demand for one in experiments for demand in one.at(TINY)]
+    for task in library.missing(demands):
+        play_block(task, library.dataset)
+    context = Context(library=library, preset=TINY)
+    for one in experiments:
+        if not one.atlas:
+            for name in one.measurements:
+                measure(name, context)

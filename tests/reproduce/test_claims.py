@@ -1,0 +1,285 @@
+"""The rule of verdicts, and what claims measure on made-up results, worked by hand."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from tests.reproduce.made_up import put
+from tests.reproduce.small_library import small
+
+from fedelect.equations.intervals import Interval
+from fedelect.reproduce import CLAIMS, EXPERIMENTS, PRESETS, Evidence, LibraryOnFile, World, assess
+from fedelect.reproduce.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, quick_init
+from fedelect.reproduce.claims import VERDICTS, Claim, Finding, Range, verdict_of
+from fedelect.reproduce.measurements import measurement_path
+from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
+from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
+from fedelect.reproduce.measurements.losses import Losses
+from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
+
+WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
+"""Four trials that differ a little."""
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Evidence:
+    return Evidence(
+        library=LibraryOnFile(folder=tmp_path, base=small(), known_digest="none", block=4), preset=PRESETS["paper"]
+    )
+
+
+def claim(key: str) -> Claim:
+    (found,) = (one for one in CLAIMS if one.key == key)
+    return found
+
+
+def judged(key: str, evidence: Evidence) -> Finding:
+    return assess(claim(key), evidence)
+
+
+def means(finding: Finding) -> list[float]:
+    return [math.nan if one is None else one.mean for one in finding.measured]
+
+
+def flat(value: float, slots: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return value + WIGGLE + np.zeros((4, slots))
+
+
+def keep(evidence: Evidence, name: str, value: msgspec.Struct) -> None:
+    path = measurement_path(evidence.library.folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode(value))
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "outcome"),
+    [
+        (0.5, 0.1, "holds"),
+        (0.5, 0.2, "undecided"),
+        (0.35, 0.1, "undecided"),
+        (0.65, 0.06, "undecided"),
+        (0.15, 0.1, "fails"),
+        (0.9, 0.1, "fails"),
+        (0.5, None, "undecided"),
+        (math.nan, None, "not measured yet"),
+    ],
+)
+def test_a_check_is_judged_by_the_whole_interval(mean: float, half_width: float | None, outcome: str) -> None:
+    assert Range(0.3, 0.7).judge(Interval(mean, half_width, 10)) == outcome
+
+
+def test_an_equal_figure_is_neither_above_nor_below() -> None:
+    assert Range(low=0.0).judge(Interval(0.0, 0.0, 5)) == "fails"
+    assert Range(high=0.0).judge(Interval(0.0, 0.0, 5)) == "fails"
+    assert Range(low=0.0).judge(None) == "not measured yet"
+
+
+def test_verdicts_follow_from_outcomes() -> None:
+    assert verdict_of(["holds", "holds"]) == "holds"
+    assert verdict_of(["holds", "undecided"]) == "holds in part"
+    assert verdict_of(["holds", "fails"]) == "holds in part"
+    assert verdict_of(["fails", "fails"]) == "does not hold"
+    assert verdict_of(["undecided", "fails"]) == "undecided"
+    assert verdict_of(["holds", "not measured yet"]) == "not measured yet"
+
+
+def test_checks_that_decide_nothing_do_not_change_the_verdict(evidence: Evidence) -> None:
+    put(evidence.library, quick_init(), flat(0.8, 500), untrained=0.1)
+    finding = judged("comparison_table.quick-init.0.75", evidence)  # 13 slots, where the paper has 9.92
+    assert finding.outcomes == ("fails", "holds") and finding.verdict == "does not hold"
+
+
+def test_claims_have_unique_keys_known_experiments_and_every_figure_of_the_paper_has_one() -> None:
+    keys = [one.key for one in CLAIMS]
+    assert len(set(keys)) == len(keys)
+    known = {one.name for one in EXPERIMENTS}
+    assert {one.where for one in CLAIMS} <= known
+    silent = {"network", "sensitivity"}  # the paper claims nothing about them
+    assert {one.where for one in CLAIMS} == known - silent
+    assert all(set(one.why) <= set(VERDICTS) and one.checks and one.says for one in CLAIMS)
+    assert all(one.command == f"fedelect reproduce {one.where} --preset paper" for one in CLAIMS)
+
+
+def test_without_results_only_arithmetic_is_judged(evidence: Evidence) -> None:
+    verdicts = {one.key: assess(one, evidence).verdict for one in CLAIMS}
+    measured = {key for key, verdict in verdicts.items() if verdict != "not measured yet"}
+    assert measured == {"cen_performance.initiation", "Pre2Slot.arms"}
+    assert verdicts["cen_performance.initiation"] == verdicts["Pre2Slot.arms"] == "holds"
+
+
+def test_accuracies_and_paired_gains_at_t_200(evidence: Evidence) -> None:
+    put(evidence.library, OPTIMAL, np.full((4, 200), 0.88), untrained=0.1)
+    put(evidence.library, RANDOM, flat(0.76, 200), untrained=0.1)
+    put(evidence.library, quick_init(), flat(0.80, 200), untrained=0.1)
+    put(evidence.library, SUBSET_UCB, flat(0.7605, 200), untrained=0.1)
+    random = judged("cen_performance.random", evidence)
+    assert means(random) == pytest.approx([(0.1 + 200 * 0.76) / 201]) and random.measured[0] is not None
+    assert random.measured[0].count == 4 and random.verdict == "undecided"  # 0.7567, and 0.7562 is the end
+    gain = judged("cen_performance.gain", evidence)
+    assert means(gain) == pytest.approx([200 * 0.04 / 201] * 2) and gain.verdict == "holds in part"
+    assert gain.measured[0] is not None and gain.measured[0].half_width == pytest.approx(0.0, abs=1e-12)  # paired
+    gap = judged("cen_performance.gap", evidence)
+    assert means(gap) == pytest.approx([200 * 0.08 / 201]) and gap.verdict == "does not hold"
+    assert judged("cen_performance.conventional", evidence).verdict == "holds"
+    assert judged("cen_performance.quick_init", evidence).verdict == "does not hold"
+
+
+def test_slots_to_a_target_and_the_share_that_reaches_it(evidence: Evidence) -> None:
+    put(evidence.library, quick_init(), np.array([[0.9] * 500, [0.9] * 500, [0.8] * 500, [0.5] * 500]), untrained=0.1)
+    put(evidence.library, bp_ucb(), np.full((4, 500), 0.9), untrained=0.1)
+    finding = judged("comparison_table.quick-init.0.75", evidence)
+    # 0.9: t >= 0.65 / 0.15 = 4.33; 0.8: t >= 0.65 / 0.05 = 13; 0.5: never, which counts as 500.
+    assert means(finding)[0] == pytest.approx((5 + 5 + 13 + 500) / 4)
+    never = (0.1 + 500 * 0.5) / 501
+    assert means(finding)[1] == pytest.approx((2 * 4.6 / 6 + 0.75 + never) / 4)
+    order = judged("comparison_table.bp_after_quick_init", evidence)
+    assert means(order)[0] == pytest.approx((0 + 0 - 8 - 495) / 4)
+    reached = judged("comparison_table.both_reach", evidence)
+    assert means(reached) == pytest.approx([0.75, 0.75, 0.5, 0.5, 1, 1, 1, 1])
+
+
+def test_the_optimal_cohort_of_200_slots_is_compared_with_500(evidence: Evidence) -> None:
+    put(evidence.library, OPTIMAL, np.full((4, 200), 0.9), untrained=0.1)
+    for series in (RANDOM, quick_init(), bp_ucb()):
+        put(evidence.library, series, flat(0.8, 500), untrained=0.1)
+    finding = judged("comparison_table.optimal_first", evidence)
+    assert means(finding)[3] == pytest.approx(500 - 15)  # 0.85: t >= 0.75 / 0.05; 0.8 never gets there
+    assert finding.verdict == "holds"
+
+
+def test_elections_by_group(evidence: Evidence) -> None:
+    cohorts = np.zeros((4, 500, 5), dtype=np.int64)
+    cohorts[:, :400] = [5, 6, 7, 8, 9]
+    cohorts[:, 400:] = [0, 1, 2, 3, 4]
+    cohorts[:2, 450:] = [4, 3, 2, 1, 10]
+    put(evidence.library, quick_init(), flat(0.8, 500), cohorts=cohorts)
+    counts = judged("cen_selected_time.counts", evidence)
+    iid = (2 * (50 * 5 + 50 * 4) + 2 * 500) / 4 / 5
+    assert means(counts) == pytest.approx([iid, (2500 - 5 * iid) / 15])
+    finds = judged("cen_selected_time.finds", evidence)
+    per_trial = [90 / ((2500 - 450) / 15) - 1, 100 / (2000 / 15) - 1]
+    new = (3 + 3 + 2 + 2) / 4 / 500  # cohorts in all slots of a trial
+    assert means(finds) == pytest.approx([sum(per_trial) / 2, (0.5 + 0.5 + 1 + 1) / 4, new])
+
+
+def test_declines_are_compared_trial_by_trial(evidence: Evidence) -> None:
+    half = World(upload_probability=0.5)
+    levels = {quick_init(): 0.80, quick_init(half): 0.78, bp_ucb(): 0.82, bp_ucb(half): 0.75}
+    for series, level in levels.items():
+        put(evidence.library, series, flat(level, 200), untrained=0.1)
+    finding = judged("PreTheta.pronounced", evidence)
+    assert means(finding) == pytest.approx([200 / 201 * (0.07 - 0.02)]) and finding.verdict == "holds"
+
+
+def test_quick_init_at_a_hundred_clients_refutes_its_impossibility(evidence: Evidence) -> None:
+    put(evidence.library, quick_init(World(clients=100)), flat(0.7, 500))
+    finding = judged("Pre2Slot.impossible", evidence)
+    assert means(finding) == [4.0] and finding.verdict == "does not hold" and "EXACT" in finding.why
+
+
+def test_sets_of_clients(evidence: Evidence) -> None:
+    everybody = dataclasses.replace(RANDOM, world=World(budget=20))
+    levels = {OPTIMAL: 0.86, LAST_FIVE: 0.5, RANDOM: 0.76, everybody: 0.855}
+    for series, level in levels.items():
+        put(evidence.library, series, flat(level, 50))
+    assert judged("1_2.c.best", evidence).verdict == "holds"
+    assert judged("1_2.c.close_to_all", evidence).verdict == "holds"
+    worst = judged("1_2.c.worst", evidence)
+    assert means(worst) == pytest.approx([50 / 51 * 0.26]) and worst.verdict == "holds"
+
+
+def test_losses(evidence: Evidence) -> None:
+    keep(evidence, "losses", Losses(losses={k: [[2.0, 1.0, 0.995 - k / 1000]] * 3 for k in (5, 10, 15, 20)}))
+    converged = judged("1_2.a.converged", evidence)
+    assert means(converged) == pytest.approx([0.01, 0.015, 0.02, 0.025])
+    more = judged("1_2.a.more", evidence)
+    assert means(more) == pytest.approx([0.005] * 3) and more.verdict == "holds"
+
+
+def test_beliefs(evidence: Evidence) -> None:
+    beliefs = np.full((200, 20), 0.05)
+    beliefs[:, 0] = 0.06
+    beliefs[10:20, 1] = 0.054
+    opinions, cohorts = flat(0.8, 200), np.broadcast_to([0, 6, 7, 8, 9], (4, 200, 5))
+    put(
+        evidence.library,
+        bp_ucb(),
+        opinions,
+        cohorts=cohorts,
+        belief_sums=4 * beliefs,
+        belief_squares=4 * (beliefs**2 + 1e-8),
+        residuals=np.full(200, 1e-12),
+    )
+    converge = judged("BP_value.converge", evidence)
+    half = 1.96 * math.sqrt(1e-8 * 4 / 3 / 4) / 0.05
+    assert means(converge) == pytest.approx([0.08, 1e-12]) and converge.outcomes == ("fails", "holds")
+    assert converge.measured[0] is not None and converge.measured[0].half_width == pytest.approx(half, rel=1e-3)
+    differ = judged("BP_value.differ", evidence)
+    assert means(differ) == pytest.approx([0.01]) and differ.verdict == "holds"
+    elects = judged("BP_value.elects", evidence)
+    counts = np.zeros(20)
+    counts[[0, 6, 7, 8, 9]] = 200
+    assert means(elects) == pytest.approx([np.corrcoef(beliefs.mean(axis=0), counts)[0, 1]])
+
+
+def test_theory(evidence: Evidence) -> None:
+    def row(scale: float, broken: int) -> ConvergenceRow:
+        return ConvergenceRow(
+            scale=scale,
+            topologies=50,
+            corollary_holds=50,
+            theorem_holds=40,
+            theorem_as_printed_holds=5,
+            settled=50 - broken,
+            settled_in_ten=10,
+            median_rounds=3.0,
+            broken_promises=broken,
+        )
+
+    keep(
+        evidence, "convergence", ConvergenceTable(clients=20, tolerance=1e-9, rounds=9, rows=[row(1e-3, 0), row(1, 2)])
+    )
+    sufficient = judged("Theorem03.sufficient", evidence)
+    assert means(sufficient) == [2.0] and sufficient.verdict == "does not hold"
+    met = judged("Theorem03.met", evidence)
+    assert means(met) == [0.1, 0.8, 1.0] and met.verdict == "holds in part"
+    rows = [
+        ComplexityRow(
+            clients=n, arms=9, quick_init_operations=1.0, bp_ucb_operations=1.0, quick_init_ms=ms, bp_ucb_ms=0.4
+        )
+        for n, ms in ((20, 0.05), (100, 0.1))
+    ]
+    keep(evidence, "complexity", ComplexityTable(budget=5, slots=500, rows=rows))
+    assert means(judged("complexity.quick_init", evidence)) == [2.0]
+    assert means(judged("complexity.bp_ucb", evidence)) == [0.25]
+
+
+def test_a_vacuous_bound_never_holds(evidence: Evidence) -> None:
+    def curve(selector: str, *, regret: float, bound: float, ceiling: float) -> RegretCurve:
+        return RegretCurve(
+            selector=selector,
+            exploration=1.0,
+            theorem="any",
+            trials=4,
+            slots=[1, 500],
+            mean=[0.1, regret],
+            half_width=[0.0, 1.0],
+            bound=[9.0, bound],
+            ceiling=[1.0, ceiling],
+            violated=[],
+        )
+
+    def world(bound: float, regret: float) -> RegretWorld:
+        curves = [curve(name, regret=regret, bound=bound, ceiling=100.0) for name in ("Quick-Init UCB", "BP-UCB")]
+        gaps = {"optimum": 0.9, "smallest_gap": 0.1, "largest_gap": 0.2}
+        return RegretWorld(name="any", clients=6, budget=2, curves=curves, **gaps)
+
+    keep(evidence, "regret", Regret(worlds=[world(5000.0, 50.0), world(80.0, 20.0)]))
+    finding = judged("Theorem00.regret", evidence)
+    assert means(finding) == [50.0, 0.01, 0.8, 0.25] and finding.verdict == "holds in part"
+    assert finding.measured[3] is not None and finding.measured[3].half_width == pytest.approx(1 / 80)
+    keep(evidence, "regret", Regret(worlds=[world(5000.0, 50.0), world(200.0, 300.0)]))
+    assert judged("Theorem02.regret", evidence).verdict == "does not hold"

@@ -1,0 +1,116 @@
+"""The document: written from results alone, the same whenever they are."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reproduce.committed import ROOT, committed
+from tests.reproduce.made_up import put
+from tests.reproduce.small_library import small
+
+from fedelect.equations.intervals import Interval
+from fedelect.reproduce import CLAIMS, EXPERIMENTS, LibraryOnFile, write_document
+from fedelect.reproduce.catalogue import OPTIMAL, RANDOM
+from fedelect.reproduce.document import read_verdicts, verdicts_path
+from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
+from fedelect.reproduce.document.claims_section import check_text
+from fedelect.reproduce.paper import fitted_first_term
+
+pytestmark = pytest.mark.xdist_group("reproduce")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a little of everything: results, calibration, document."""
+    folder = tmp_path_factory.mktemp("document")
+    library = LibraryOnFile(folder=folder / "results", base=small(), known_digest="none", block=4)
+    put(library, OPTIMAL, np.full((4, 200), 0.88) + [[0.001], [-0.001]] * 2, untrained=0.0975)
+    put(library, RANDOM, np.full((4, 500), 0.76) + [[0.001], [-0.001]] * 2, untrained=0.0975)
+    (folder / "calibration.json").write_bytes((ROOT / "reproduction/calibration.json").read_bytes())
+    for name in ("docs", "again"):
+        write_document(library, folder / name)
+    return folder
+
+
+def test_the_document_is_written_identically_from_the_same_results(written: Path) -> None:
+    once = sorted(path for path in (written / "docs").rglob("*") if path.is_file())
+    again = sorted(path for path in (written / "again").rglob("*") if path.is_file())
+    assert [path.name for path in once] == [path.name for path in again]
+    assert all(one.read_bytes() == other.read_bytes() for one, other in zip(once, again, strict=True))
+
+
+def test_every_claim_command_and_figure_is_in_the_document(written: Path) -> None:
+    page = (written / "docs/REPRODUCTION.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        assert claim.says in page and f"`{claim.command}`" in page
+    for one in EXPERIMENTS:
+        assert f"`{one.name}`" in page
+    for name in re.findall(r"\]\((reproduction/[^)]+)\)", page):
+        assert (written / "docs" / name).exists()
+    assert page.count("](reproduction/") == len(EXPERIMENTS)
+
+
+def test_the_document_has_our_figures_with_interval_and_trials(written: Path) -> None:
+    page = (written / "docs/REPRODUCTION.md").read_text(encoding="utf-8")
+    random = (0.0975 + 200 * 0.76) / 201
+    half_width = 3.1824463 * 0.001 * np.sqrt(4 / 3 / 4) * 200 / 201  # Student's t, 3 degrees of freedom
+    assert f"average accuracy: {random:.4f} ± {half_width:.4f} (4 trials; claimed: 0.7562 to 0.7762" in page
+    assert "the untrained model's accuracy is 0.098 here" in page
+    assert "| random (N20-K5-theta1, FL&FA) | 500 | 4 | 100 |" in page
+    assert "Taken: **cold start, dirichlet(0.2), 400 to 1200 samples**" in page
+    assert "Not measured yet:" in page
+
+
+def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
+    library = LibraryOnFile(folder=written / "results", base=small(), known_digest="none", block=4)
+    kept = read_verdicts(verdicts_path(library))
+    assert list(kept) == [claim.key for claim in CLAIMS]
+    assert kept["cen_performance.optimal"].verdict == "holds"
+    assert kept["comparison_table.random.0.82"].verdict == "holds"
+    assert kept["cen_performance.gain"].outcomes == ["not measured yet"] * 2
+
+
+def test_the_papers_optimal_column_fits_a_first_term_of_nought() -> None:
+    fit = fitted_first_term()
+    assert abs(fit.first) < 0.01 and fit.later == pytest.approx(0.896, abs=0.001) and fit.largest_error < 0.001
+
+
+def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
+    (claim,) = (one for one in CLAIMS if one.key == "cen_performance.initiation")
+    assert check_text(claim.checks[0], Interval(15504.0, 0.0, 1), "holds").endswith(
+        "15504 (claimed: 15504 to 15504; holds)"
+    )
+    assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
+
+
+def test_the_commit_of_a_file_is_the_one_that_changed_it_last(tmp_path: Path) -> None:
+    file = tmp_path / "file.json"
+    file.write_text("1")
+    assert commit_of(file) is None
+    identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "file.json"], [*identity, "commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
+    commit = commit_of(file)
+    assert commit is not None and re.fullmatch("[0-9a-f]{10,}", commit)
+
+
+def figure_texts(folder: Path) -> dict[str, list[str]]:
+    """What is written on each figure; coordinates may differ between versions of matplotlib."""
+    return {path.name: re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text()) for path in folder.glob("*.svg")}
+
+
+def test_the_committed_document_is_what_the_committed_results_give(tmp_path: Path) -> None:
+    page = ROOT / "docs/REPRODUCTION.md"
+    docs = tmp_path / "docs"
+    write_document(committed(tmp_path), docs, verdicts=tmp_path / "verdicts.json")
+    told = "run `fedelect reproduce document` and commit what it writes"
+    assert _lines(docs / "REPRODUCTION.md") == _lines(page), told
+    assert read_verdicts(tmp_path / "verdicts.json") == read_verdicts(ROOT / "reproduction/verdicts.json"), told
+    assert figure_texts(docs / "reproduction") == figure_texts(ROOT / "docs/reproduction"), told
+
+
+def _lines(page: Path) -> list[str]:
+    """All lines but the one that names a commit."""
+    return [line for line in page.read_text(encoding="utf-8").splitlines() if not line.startswith(COMMIT_LINE)]
