@@ -28,14 +28,14 @@ def small() -> ScenarioConfig:
 
 
 def small_library(folder: Path) -> Library:
-    return Library(folder=folder, base=small(), dataset=digits(), seed=3, block=TINY.block)
+    return Library(folder=folder, base=small(), ground=digits(), seed=3, block=TINY.block)
 
 
 def fill(library: Library, experiments: Sequence[Experiment] = EXPERIMENTS) -> None:
     """Play and measure all that the experiments ask for at the tiny size, in this process; atlases aside."""
     demands = [demand for one in experiments for demand in one.at(TINY)]
     for task in library.missing(demands):
-        play_block(task, library.dataset)
+        play_block(task, library.ground)
     context = Context(library=library, preset=TINY)
     for one in experiments:
         if not one.atlas:

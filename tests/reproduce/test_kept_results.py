@@ -28,7 +28,7 @@ BP = Series(selector="bp-ucb", framework="da", world=SMALL)
 
 
 def library(folder: Path, *, base: ScenarioConfig | None = None, block: int = 2) -> Library:
-    return Library(folder=folder, base=base or tiny(), dataset=digits(), seed=3, block=block)
+    return Library(folder=folder, base=base or tiny(), ground=digits(), seed=3, block=block)
 
 
 @pytest.mark.parametrize("series", [QUICK, BP, Series(selector="random", world=SMALL)])

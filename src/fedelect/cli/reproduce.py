@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
@@ -32,6 +33,7 @@ from fedelect.reproduce import (
     seconds_for_a_slot,
     write_document,
 )
+from fedelect.scenario import Dataset
 from fedelect.scenario import preset as scenario_preset
 
 CALIBRATION = Path("reproduction/calibration.json")
@@ -56,9 +58,18 @@ def reproduce(
     atlas: Annotated[
         Path | None,
         typer.Option(
-            help="The atlas of the paper's world (`fedelect atlas build paper`), for `regret`, `sensitivity`."
+            help="The atlas of the paper's world (`fedelect atlas build paper`), for `regret`, `sensitivity` and "
+            "--on-atlas; the one that comes with fedelect if left out."
         ),
     ] = None,
+    on_atlas: Annotated[
+        bool,
+        typer.Option(
+            "--on-atlas",
+            help="Look opinions up in the atlas instead of training: the paper's main world only, minutes for 100 "
+            "trials. Kept in a folder of its own.",
+        ),
+    ] = False,
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
@@ -73,33 +84,49 @@ def reproduce(
     if name == "calibration":
         _calibrate(console, cores)
         return
-    wanted = EXPERIMENTS if name == "all" else (experiment(name),)
-    library = _library(preset, results)
+    chosen = _preset(preset, on_atlas)
+    wanted = _wanted(name, on_atlas)
+    atlas = atlas or shipped_atlases()["paper"]
+    library = _library(chosen, results, atlas if on_atlas else None)
     try:
-        _play(wanted, PRESETS[preset], library, cores, console)
-        _measure(wanted, Context(library=library, preset=PRESETS[preset], workers=cores, atlas=atlas), console)
+        _play(wanted, chosen, library, cores, console)
+        if not on_atlas:
+            _measure(wanted, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
     for one in wanted:
-        for path in draw(one, library, PRESETS[preset], figures or library.folder / "figures"):
+        for path in draw(one, library, chosen, figures or library.folder / "figures"):
             console.print(f"{one.name}: {path}", highlight=False, soft_wrap=True)
 
 
-def _library(name: str, results: Path | None) -> Library:
+def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
+    if not on_atlas:
+        return EXPERIMENTS if name == "all" else (experiment(name),)
+    possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
+    if name != "all" and experiment(name) not in possible:
+        names = ", ".join(one.name for one in possible)
+        raise ConfigurationError(f"{name} needs other worlds than the atlas'; on it can be played {names}, and all")
+    return possible if name == "all" else (experiment(name),)
+
+
+def _preset(name: str, on_atlas: bool) -> Preset:
     if name not in PRESETS:
         raise ConfigurationError(f"unknown preset {name!r}; use {' or '.join(PRESETS)}")
-    chosen = PRESETS[name]
+    return PRESETS[name].on_atlas() if on_atlas else PRESETS[name]
+
+
+def _library(preset: Preset, results: Path | None, atlas: Path | None) -> Library:
     base = scenario_preset("paper")
-    return Library(
-        folder=results or Path(chosen.folder), base=base, dataset=load_dataset(base.data.source), block=chosen.block
-    )
+    ground = load_dataset(base.data.source) if atlas is None else load_atlas(atlas)
+    return Library(folder=results or Path(preset.folder), base=base, ground=ground, block=preset.block)
 
 
 def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, workers: int, console: Console) -> None:
     """Play the blocks that are missing, and say first how long that will take."""
     demands = [demand for one in wanted for demand in one.at(preset)]
-    tasks = library.missing(demands, also=[demand for one in EXPERIMENTS for demand in one.at(preset)])
+    later = [demand for one in EXPERIMENTS for demand in one.at(preset) if isinstance(library.ground, Dataset)]
+    tasks = library.missing(demands, also=later or demands)
     if tasks:
         slot_s = seconds_for_a_slot(library)
         left = estimated_seconds(tasks, slot_s, base=library.base, workers=workers)
@@ -120,21 +147,18 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
             console.print(f"finished: {task.path}", highlight=False, soft_wrap=True)
 
         try:
-            play(tasks, library.dataset, workers=workers, progress=show, finished=tell)
+            play(tasks, library.ground, workers=workers, progress=show, finished=tell)
         finally:
             bar.stop()
 
 
 def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -> None:
-    """Make the measurements that are not on file; among many, those that lack their atlas are named and left out."""
+    """Make the measurements that are not on file."""
     for one in wanted:
         for measurement in one.measurements:
-            there = measurement_path(context.library.folder, measurement).exists()
-            if one.atlas and context.atlas is None and not there and len(wanted) > 1:
-                console.print(f"not measured: {measurement}, which needs --atlas", highlight=False)
-                continue
-            console.print(f"measuring: {measurement}", highlight=False)
-            measure(measurement, context)
+            if not measurement_path(context.library.folder, measurement).exists():
+                console.print(f"measuring: {measurement}", highlight=False)
+                measure(measurement, context)
 
 
 def _calibrate(console: Console, workers: int) -> None:

@@ -151,6 +151,7 @@ class Curves:
         beliefs: (T, N) mean over trials of each client's share of all beliefs; None under FA.
         belief_half_width: (T, N) half of its normal 95 % interval over trials.
         residuals: (T,) largest residual over trials.
+        engine: What trained; "atlas" where nothing was trained and opinions were looked up.
     """
 
     series: Series
@@ -161,6 +162,7 @@ class Curves:
     beliefs: Floats | None
     belief_half_width: Floats | None
     residuals: Floats | None
+    engine: str
 
 
 def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int) -> Curves:
@@ -190,6 +192,7 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         beliefs=sums,
         belief_half_width=squares,
         residuals=residuals,
+        engine=blocks[0].about.engine,
     )
 
 

@@ -4,6 +4,7 @@ An experiment says which series it is drawn from (`demands`), what is measured b
 name of the drawing. It runs nothing; see `runner.py`, `measurements/` and `figures/`.
 """
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -61,10 +62,26 @@ class Preset:
     block: int
     folder: str
 
+    def on_atlas(self) -> "Preset":
+        """The same for runs on an atlas, whose results are kept apart."""
+        return dataclasses.replace(self, name=f"{self.name}, on the atlas", folder=f"{self.folder}-on-atlas")
+
 
 PRESETS = {
-    "quick": Preset(name="quick", trials=8, slots=60, block=4, folder="runs/reproduce-quick"),
-    "paper": Preset(name="paper", trials=None, slots=None, block=25, folder="reproduction/results"),
+    "quick": Preset(
+        name="quick",
+        trials=8,
+        slots=60,
+        block=4,
+        folder="runs/reproduce-quick",
+    ),
+    "paper": Preset(
+        name="paper",
+        trials=None,
+        slots=None,
+        block=25,
+        folder="reproduction/results",
+    ),
 }
 
 
@@ -87,6 +104,11 @@ class Experiment:
     demands: tuple[Demand, ...] = ()
     measurements: tuple[str, ...] = ()
     atlas: bool = False
+
+    @property
+    def in_main_world(self) -> bool:
+        """Whether it is drawn from runs in the paper's main world alone, so that an atlas of that serves."""
+        return bool(self.demands) and all(demand.series.world == MAIN for demand in self.demands)
 
     def at(self, preset: Preset) -> tuple[Demand, ...]:
         """The demands, cut to the preset."""

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fedelect.analytics import judge
-from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
-from fedelect.loop import Replica, play_slot
+from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
+from fedelect.loop import Replica, opinions_on, play_slot
 from fedelect.records import SlotRecord, mean_opinion, to_array
 from fedelect.records.run_folder import replace_file
 from fedelect.reproduce.blocks import About, Block, write_block
 from fedelect.reproduce.series import Series
-from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
-from fedelect.simulator import Plan, parse_selectors
+from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.simulator import Ground, Plan, parse_selectors
+from fedelect.simulator.plan import build_world, engine_for
 from fedelect.vocabulary import mean_present
 
 SAVE_EVERY_S = 60.0
@@ -116,20 +116,20 @@ class _Tally:
 
 
 def play_block(
-    task: BlockTask, dataset: Dataset, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
+    task: BlockTask, ground: Ground, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
 ) -> None:
     """Play a block to its end and write its file.
 
     Args:
         task: The block.
-        dataset: The data of its scenario.
+        ground: The data of its scenario, or an atlas of it: then opinions are looked up, and nothing is trained.
         report: Told of progress.
         save_every_s: Seconds between saves.
     """
-    engine = make_engine(DEFAULT_ENGINE, task.config)
-    world = build_scenario(task.config, dataset)
+    engine = engine_for(DEFAULT_ENGINE, task.config, ground)
+    world = build_world(task.config, ground)
     replicas = _replicas(task, world)
-    about = about_of(task, dataset.digest, engine.name)
+    about = about_of(task, ground.digest, engine.name)
     save_path = task.path.with_suffix(".part")
     played, tally = _resumed(task, about, save_path, replicas)
     report(played * task.trials)
@@ -174,8 +174,8 @@ def _replicas(task: BlockTask, world: Scenario) -> list[Replica]:
 
 
 def _untrained(world: Scenario, engine: Engine) -> float:
-    (scores,) = engine.scores(world, [engine.initial_model(world)])
-    return mean_present(judge(world, scores)) or 0.0
+    (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine)
+    return mean_present(opinions) or 0.0
 
 
 def _write_save(

@@ -17,12 +17,15 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from fedelect.errors import RunMismatchError
-from fedelect.federation import DEFAULT_ENGINE, Job, make_engine
+from fedelect.federation import DEFAULT_ENGINE, Job
+from fedelect.loop import opinions_on
 from fedelect.reproduce.blocks import Block, Curves, put_together, read_block
 from fedelect.reproduce.player import BlockTask, about_of, play_block
 from fedelect.reproduce.series import Demand, Series
-from fedelect.scenario import Dataset, ScenarioConfig, build_scenario
+from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
+from fedelect.simulator import Ground
+from fedelect.simulator.plan import build_world, engine_for
 
 PROBE_JOBS = 25
 
@@ -108,18 +111,18 @@ class AbstractLibrary(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Library(AbstractLibrary):
-    """Results and the data they are made from: it can grow.
+    """Results and what they are made from: it can grow.
 
     Attributes:
-        dataset: The data of the base scenario.
+        ground: The data of the base scenario; or an atlas of it, on which only the main world can be played.
     """
 
-    dataset: Dataset
+    ground: Ground
 
     @functools.cached_property
     def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
         """Hash of the data."""
-        return self.dataset.digest
+        return self.ground.digest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +144,8 @@ class LibraryOnFile(AbstractLibrary):
 def seconds_for_a_slot(library: Library) -> float:
     """Measure how long one replica-slot of the base scenario takes on one core, all included."""
     config = library.base
-    world = build_scenario(config, library.dataset)
-    engine = make_engine(DEFAULT_ENGINE, config)
+    world = build_world(config, library.ground)
+    engine = engine_for(DEFAULT_ENGINE, config, library.ground)
     rng = stream(library.seed, "probe")
     jobs = [
         Job(cohort=tuple(sorted(rng.choice(config.clients, config.budget, replace=False).tolist())), seed=1, trial=i)
@@ -152,7 +155,7 @@ def seconds_for_a_slot(library: Library) -> float:
         engine.train(world, jobs[:1])  # compile, and lay the data out
         begun = time.perf_counter()
         trainings = engine.train(world, jobs)
-        for _ in engine.scores(world, [training.model for training in trainings]):
+        for _ in opinions_on(world, [training.model for training in trainings], engine=engine):
             pass
     return (time.perf_counter() - begun) / PROBE_JOBS
 
@@ -168,7 +171,7 @@ def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: Scenar
 
 def play(
     tasks: Sequence[BlockTask],
-    dataset: Dataset,
+    ground: Ground,
     *,
     workers: int,
     progress: Callable[[int], None] = lambda played: None,
@@ -178,7 +181,7 @@ def play(
 
     Args:
         tasks: What to play, in order.
-        dataset: The data.
+        ground: The data, or an atlas.
         workers: Processes. They end with this one, however it ends.
         progress: Told how many more replica-slots have been played.
         finished: Told of each finished task.
@@ -188,7 +191,7 @@ def play(
     context = multiprocessing.get_context("spawn")
     counts: SimpleQueue[int] = context.SimpleQueue()
     with ProcessPoolExecutor(
-        min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(dataset, counts)
+        min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(ground, counts)
     ) as pool:
         running = {pool.submit(_play, task): task for task in tasks}
         try:
@@ -207,14 +210,14 @@ def play(
             raise
 
 
-_DATASET: Dataset | None = None
+_GROUND: Ground | None = None
 _COUNTS: "SimpleQueue[int] | None" = None
 
 
-def _begin(dataset: Dataset, counts: "SimpleQueue[int]") -> None:
+def _begin(ground: Ground, counts: "SimpleQueue[int]") -> None:
     """Set a worker process up; it must not outlive its parent."""
-    global _DATASET, _COUNTS
-    _DATASET, _COUNTS = dataset, counts
+    global _GROUND, _COUNTS
+    _GROUND, _COUNTS = ground, counts
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -226,7 +229,7 @@ def _end_with_parent() -> None:
 
 
 def _play(task: BlockTask) -> None:
-    assert _DATASET is not None and _COUNTS is not None
+    assert _GROUND is not None and _COUNTS is not None
     counts = _COUNTS
     pending, told_at = 0, time.monotonic()
 
@@ -237,7 +240,7 @@ def _play(task: BlockTask) -> None:
             counts.put(pending)
             pending, told_at = 0, time.monotonic()
 
-    play_block(task, _DATASET, report=report)
+    play_block(task, _GROUND, report=report)
     if pending:
         counts.put(pending)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from fedelect.errors import ConfigurationError
 from fedelect.reproduce.catalogue import Preset
 from fedelect.reproduce.runner import Library
+from fedelect.scenario import Dataset
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,17 @@ class Context:
     preset: Preset
     workers: int = 1
     atlas: Path | None = None
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data of the base scenario.
+
+        Raises:
+            ConfigurationError: There is an atlas in their place.
+        """
+        if not isinstance(self.library.ground, Dataset):
+            raise ConfigurationError("this is measured by training, which an atlas cannot; leave --on-atlas out")
+        return self.library.ground
 
     def atlas_path(self) -> Path:
         """The atlas of the main world.

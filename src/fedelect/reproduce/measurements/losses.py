@@ -36,7 +36,7 @@ def measure_losses(context: Context) -> Losses:
     losses: dict[int, list[list[float]]] = {budget: [] for budget in sizes}
     with ProcessPoolExecutor(context.workers, mp_context=get_context("spawn")) as pool:
         chunks = [work[first :: context.workers * 4] for first in range(context.workers * 4)]
-        tasks = [pool.submit(_losses, chunk, library.dataset, library.seed) for chunk in chunks if chunk]
+        tasks = [pool.submit(_losses, chunk, context.dataset, library.seed) for chunk in chunks if chunk]
         by_work = {
             (config.budget, trial): values
             for task in tasks

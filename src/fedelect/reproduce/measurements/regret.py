@@ -174,7 +174,7 @@ def measure_regret(context: Context) -> Regret:
     small_path = context.library.folder / "measurements" / "small-world.npz"
     small_path.parent.mkdir(parents=True, exist_ok=True)
     plan = AtlasPlan(config=small_world(context.library.base), seed=seed, seeds=20)
-    small_atlas = build_atlas(plan, context.library.dataset, small_path, workers=1)
+    small_atlas = build_atlas(plan, context.dataset, small_path, workers=1)
     with ProcessPoolExecutor(context.workers, mp_context=get_context("spawn")) as pool:
         small = {}
         for player, (slots, runs) in SMALL_PLAYERS.items():
