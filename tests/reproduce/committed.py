@@ -4,13 +4,23 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from fedelect.reproduce import LibraryOnFile, committed_library
+from fedelect.reproduce import LibraryOnFile, committed_library, committed_library_on_atlas
 
 ROOT = Path(__file__).parents[2]
 
 
 def committed(folder: Path) -> LibraryOnFile:
-    """The tracked files of reproduction/ in a folder of their own; all of it where there is no clone."""
+    """The trained results among the tracked files of reproduction/."""
+    return committed_library(tracked(folder))
+
+
+def committed_on_atlas(folder: Path) -> LibraryOnFile:
+    """The results on the atlas among them."""
+    return committed_library_on_atlas(tracked(folder))
+
+
+def tracked(folder: Path) -> Path:
+    """The folder with copies of the tracked files of reproduction/; the clone itself where there is no git."""
     git = shutil.which("git")
     names = ""
     if git is not None:
@@ -19,9 +29,9 @@ def committed(folder: Path) -> LibraryOnFile:
         )
         names = listed.stdout
     if not names:
-        return committed_library(ROOT)
+        return ROOT
     for name in names.splitlines():
         copy = folder / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, copy)
-    return committed_library(folder)
+    return folder

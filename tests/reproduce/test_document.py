@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reproduce.committed import ROOT, committed
+from tests.reproduce.committed import ROOT, committed, committed_on_atlas
 from tests.reproduce.made_up import put
 from tests.reproduce.small_library import small
 
@@ -29,8 +29,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put(library, OPTIMAL, np.full((4, 200), 0.88) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     put(library, RANDOM, np.full((4, 500), 0.76) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     (folder / "calibration.json").write_bytes((ROOT / "reproduction/calibration.json").read_bytes())
+    on_atlas = LibraryOnFile(folder=folder / "results-on-atlas", base=small(), known_digest="table", block=4)
+    put(on_atlas, RANDOM, np.full((4, 500), 0.77) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     for name in ("docs", "again"):
-        write_document(library, folder / name)
+        write_document(library, folder / name, on_atlas=on_atlas)
     return folder
 
 
@@ -49,7 +51,9 @@ def test_every_claim_command_and_figure_is_in_the_document(written: Path) -> Non
         assert f"`{one.name}`" in page
     for name in re.findall(r"\]\((reproduction/[^)]+)\)", page):
         assert (written / "docs" / name).exists()
-    assert page.count("](reproduction/") == len(EXPERIMENTS)
+    twice = [one for one in EXPERIMENTS if one.in_main_world]
+    assert page.count("](reproduction/") == len(EXPERIMENTS) + len(twice)
+    assert page.count("](reproduction/on-atlas/") == len(twice) >= 4
 
 
 def test_the_document_has_our_figures_with_interval_and_trials(written: Path) -> None:
@@ -57,6 +61,8 @@ def test_the_document_has_our_figures_with_interval_and_trials(written: Path) ->
     random = (0.0975 + 200 * 0.76) / 201
     half_width = 3.1824463 * 0.001 * np.sqrt(4 / 3 / 4) * 200 / 201  # Student's t, 3 degrees of freedom
     assert f"average accuracy: {random:.4f} ± {half_width:.4f} (4 trials; claimed: 0.7562 to 0.7762" in page
+    on_atlas = (0.0975 + 200 * 0.77) / 201
+    assert f"*on the atlas*<br>average accuracy: {on_atlas:.4f} ± {half_width:.4f} (4 trials; claimed" in page
     assert "the untrained model's accuracy is 0.098 here" in page
     assert "| random (N20-K5-theta1, FL&FA) | 500 | 4 | 100 |" in page
     assert "Taken: **cold start, dirichlet(0.2), 400 to 1200 samples**" in page
@@ -70,6 +76,13 @@ def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
     assert kept["cen_performance.optimal"].verdict == "holds"
     assert kept["comparison_table.random.0.82"].verdict == "holds"
     assert kept["cen_performance.gain"].outcomes == ["not measured yet"] * 2
+
+
+def test_verdicts_by_runs_on_the_atlas_are_kept_apart_and_only_for_the_main_world(written: Path) -> None:
+    kept = read_verdicts(written / "verdicts-on-atlas.json")
+    assert kept["cen_performance.random"].verdict == "holds"
+    assert kept["cen_performance.optimal"].verdict == "not measured yet"
+    assert not any(key.startswith(("PreTheta", "PreNum", "Pre2Slot", "1_2")) for key in kept)
 
 
 def test_the_papers_optimal_column_fits_a_first_term_of_nought() -> None:
@@ -104,11 +117,14 @@ def figure_texts(folder: Path) -> dict[str, list[str]]:
 def test_the_committed_document_is_what_the_committed_results_give(tmp_path: Path) -> None:
     page = ROOT / "docs/REPRODUCTION.md"
     docs = tmp_path / "docs"
-    write_document(committed(tmp_path), docs, verdicts=tmp_path / "verdicts.json")
+    verdicts = tmp_path / "verdicts.json"
+    write_document(committed(tmp_path), docs, on_atlas=committed_on_atlas(tmp_path), verdicts=verdicts)
     told = "run `fedelect reproduce document` and commit what it writes"
     assert _lines(docs / "REPRODUCTION.md") == _lines(page), told
-    assert read_verdicts(tmp_path / "verdicts.json") == read_verdicts(ROOT / "reproduction/verdicts.json"), told
-    assert figure_texts(docs / "reproduction") == figure_texts(ROOT / "docs/reproduction"), told
+    for name in ("verdicts.json", "verdicts-on-atlas.json"):
+        assert read_verdicts(tmp_path / name) == read_verdicts(ROOT / "reproduction" / name), told
+    for name in ("reproduction", "reproduction/on-atlas"):
+        assert figure_texts(docs / name) == figure_texts(ROOT / "docs" / name), told
 
 
 def _lines(page: Path) -> list[str]:

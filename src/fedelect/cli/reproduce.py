@@ -23,6 +23,7 @@ from fedelect.reproduce import (
     Preset,
     calibrate,
     committed_library,
+    committed_library_on_atlas,
     draw,
     estimated_seconds,
     experiment,
@@ -78,7 +79,8 @@ def reproduce(
         _print_list(console)
         return
     if name == "document":
-        page = write_document(committed_library(Path(), results), Path("docs"))
+        on_atlas_too = committed_library_on_atlas(Path())
+        page = write_document(committed_library(Path(), results), Path("docs"), on_atlas=on_atlas_too)
         console.print(f"written: {page}", highlight=False, soft_wrap=True)
         return
     if name == "calibration":

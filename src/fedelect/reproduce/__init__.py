@@ -4,7 +4,7 @@ from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.calibration import calibrate, read_calibration
 from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
 from fedelect.reproduce.claims import CLAIMS, assess
-from fedelect.reproduce.document import committed_library, write_document
+from fedelect.reproduce.document import committed_library, committed_library_on_atlas, write_document
 from fedelect.reproduce.figures import draw
 from fedelect.reproduce.measurements import Context, measure, measurement_path
 from fedelect.reproduce.player import BlockTask, play_block
@@ -39,6 +39,7 @@ __all__ = [
     "assess",
     "calibrate",
     "committed_library",
+    "committed_library_on_atlas",
     "draw",
     "estimated_seconds",
     "experiment",

@@ -1,6 +1,6 @@
 """Claim by claim: the paper's figure, ours, the verdict and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fedelect.equations.intervals import Interval
 from fedelect.reproduce.claims import VERDICTS, Check, Finding
@@ -15,37 +15,49 @@ as the same within one point (0.01), its slots within 20 %, its elections within
 point too. "-" stands where the paper states no figure."""
 
 
-def summary_lines(findings: Sequence[Finding]) -> list[str]:
-    """How many claims have which verdict."""
-    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS}
-    lines = ["| verdict | claims |", "|---|---|"]
-    lines += [f"| {verdict} | {count} |" for verdict, count in counts.items() if count]
-    return [*lines, f"| all | {len(findings)} |"]
+def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
+    """How many claims have which verdict, by training and, of the main world's, by runs on the atlas."""
+    lines = ["| verdict | claims, trained | claims, on the atlas |", "|---|---|---|"]
+    for verdict in VERDICTS:
+        trained = sum(finding.verdict == verdict for finding in findings)
+        on_atlas = sum(finding.verdict == verdict for finding in looked_up.values())
+        if trained or on_atlas:
+            lines.append(f"| {verdict} | {trained} | {on_atlas} |")
+    return [*lines, f"| all | {len(findings)} | {len(looked_up)} |"]
 
 
-def claim_lines(findings: Sequence[Finding]) -> list[str]:
+def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
     """A table of claims, one row each."""
     if not findings:
         return []
     lines = ["| claim | paper | ours (mean ± 95 % interval) | verdict | why we think so |", "|---|---|---|---|---|"]
     for finding in findings:
         claim = finding.claim
-        ours = "<br>".join(
-            check_text(check, measured, outcome)
-            for check, measured, outcome in zip(claim.checks, finding.measured, finding.outcomes, strict=True)
-        )
-        cells = (claim.says, claim.paper, ours, f"**{finding.verdict}**", finding.why)
+        on_atlas = looked_up.get(claim.key)
+        if on_atlas is None:
+            ours, verdict = _checks(finding), f"**{finding.verdict}**"
+        else:
+            ours = f"*trained*<br>{_checks(finding)}<br>*on the atlas*<br>{_checks(on_atlas)}"
+            verdict = f"trained: **{finding.verdict}**<br>on the atlas: **{on_atlas.verdict}**"
+        reasons = dict.fromkeys(one.why for one in (finding, on_atlas) if one is not None and one.why)
+        cells = (claim.says, claim.paper, ours, verdict, "<br>".join(reasons))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return lines
+
+
+def _checks(finding: Finding) -> str:
+    texts = [
+        check_text(check, measured, outcome)
+        for check, measured, outcome in zip(finding.claim.checks, finding.measured, finding.outcomes, strict=True)
+    ]
+    return "<br>".join(texts)
 
 
 def check_text(check: Check, measured: Interval | None, outcome: str) -> str:
     """One check in a line."""
     if measured is None:
         return f"{check.name}: not measured yet"
-    claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}"
-    if not check.decides:
-        claimed = "shown only"
+    claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
     return f"{check.name}: {interval_text(measured, check.digits)} ({_counted(measured)}{claimed})"
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.errors import RunError
 from fedelect.reproduce.calibration import read_calibration
 from fedelect.reproduce.catalogue import PRESETS
@@ -26,3 +27,14 @@ def committed_library(root: Path, results: Path | None = None) -> LibraryOnFile:
         raise RunError(f"there is no {path}; `fedelect reproduce calibration` makes it")
     digest = read_calibration(path).data_digest
     return LibraryOnFile(folder=folder, base=preset("paper"), known_digest=digest, block=chosen.block)
+
+
+def committed_library_on_atlas(root: Path) -> LibraryOnFile:
+    """The results of the main world on the atlas that comes with fedelect, as they are kept in a clone.
+
+    Args:
+        root: The folder of the clone.
+    """
+    chosen = PRESETS["paper"].on_atlas()
+    digest = load_atlas(shipped_atlases()["paper"]).digest
+    return LibraryOnFile(folder=root / chosen.folder, base=preset("paper"), known_digest=digest, block=chosen.block)

@@ -28,6 +28,11 @@ def verdicts_path(library: AbstractLibrary) -> Path:
     return library.folder.parent / "verdicts.json"
 
 
+def on_atlas_path(verdicts: Path) -> Path:
+    """Where the verdicts by runs on the atlas are kept: beside the others."""
+    return verdicts.with_name(f"{verdicts.stem}-on-atlas.json")
+
+
 def write_verdicts(path: Path, findings: Sequence[Finding]) -> None:
     """Keep the verdicts by the key of their claim."""
     kept = {

@@ -1,14 +1,14 @@
 """Puts the document together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedelect.reproduce.catalogue import EXPERIMENTS, OPTIMAL, PRESETS, Experiment, Preset
+from fedelect.reproduce.catalogue import EXPERIMENTS, OPTIMAL, PRESETS, Experiment, Preset, experiment
 from fedelect.reproduce.claims import CLAIMS, Finding, assess
 from fedelect.reproduce.document.calibration_section import calibration_lines
 from fedelect.reproduce.document.claims_section import RULE, claim_lines, summary_lines
 from fedelect.reproduce.document.decisions import decision_lines, first_term_lines
-from fedelect.reproduce.document.verdicts import verdicts_path, write_verdicts
+from fedelect.reproduce.document.verdicts import on_atlas_path, verdicts_path, write_verdicts
 from fedelect.reproduce.figures import draw_from
 from fedelect.reproduce.measurements import measurement_path
 from fedelect.reproduce.readings import Evidence
@@ -18,6 +18,9 @@ from fedelect.reproduce.series import Demand, Series
 FIGURES = "reproduction"
 """Folder of the figures, below that of the document."""
 
+ON_ATLAS = "on-atlas"
+"""Folder, below that, of the figures drawn from runs on the atlas."""
+
 _HEAD = """\
 # The paper, reproduced
 
@@ -25,17 +28,27 @@ _HEAD = """\
 every figure and table, and every claim of its numerical section, beside what came out here. This page is written by
 `fedelect reproduce document` from the results in `reproduction/`; a test keeps it equal to them. Each figure is one
 command; `fedelect reproduce all --preset paper` makes everything, says first how long that will take, and goes on where
-it was stopped; `--preset quick` makes small versions in minutes. Clients carry the paper's numbers, from 1."""
+it was stopped; `--preset quick` makes small versions in minutes. Clients carry the paper's numbers, from 1.
+
+Results of the paper's main world (N = 20, K = 5, theta = 1) stand here twice. *Trained*: every slot of every trial is
+trained. *On the atlas*: every one of the 15,504 cohorts was trained with three seeds, and a slot draws one of these
+instead of training anew (docs/ATLAS.md); opinions, selectors and all else are the same, and 100 trials take minutes."""
 
 
 def write_document(
-    library: AbstractLibrary, docs: Path, *, preset: Preset = PRESETS["paper"], verdicts: Path | None = None
+    library: AbstractLibrary,
+    docs: Path,
+    *,
+    on_atlas: AbstractLibrary | None = None,
+    preset: Preset = PRESETS["paper"],
+    verdicts: Path | None = None,
 ) -> Path:
     """Write docs/REPRODUCTION.md, its figures, and the verdicts beside the results; nothing is run.
 
     Args:
         library: The results. The calibration and the verdicts are kept beside its folder.
         docs: The folder of the document.
+        on_atlas: Results of the main world on its atlas, which stand beside the others; None if there are none.
         preset: How much of the results is asked for.
         verdicts: Where the verdicts are kept; beside the results if None.
 
@@ -45,6 +58,14 @@ def write_document(
     evidence = Evidence(library=library, preset=preset)
     findings = [assess(claim, evidence) for claim in CLAIMS]
     figures = {one.name: draw_from(one, evidence, docs / FIGURES) for one in EXPERIMENTS}
+    looked_up: dict[str, Finding] = {}
+    if on_atlas is not None:
+        atlas_evidence = Evidence(library=on_atlas, preset=preset.on_atlas())
+        judged = [assess(claim, atlas_evidence) for claim in CLAIMS if experiment(claim.where).in_main_world]
+        looked_up = {finding.claim.key: finding for finding in judged}
+        for one in EXPERIMENTS:
+            if one.in_main_world:
+                figures[one.name] += draw_from(one, atlas_evidence, docs / FIGURES / ON_ATLAS)
     optimal = evidence.curves(OPTIMAL, slots=1)
     lines = [
         _HEAD,
@@ -53,9 +74,9 @@ def write_document(
         "",
         RULE,
         "",
-        *summary_lines(findings),
+        *summary_lines(findings, looked_up),
         "",
-        *_sections(findings, figures),
+        *_sections(findings, looked_up, figures),
         "## The first term of the paper's averages",
         "",
         *first_term_lines(None if optimal is None else optimal.untrained),
@@ -74,11 +95,16 @@ def write_document(
     ]
     page = docs / "REPRODUCTION.md"
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    write_verdicts(verdicts or verdicts_path(library), findings)
+    kept = verdicts or verdicts_path(library)
+    write_verdicts(kept, findings)
+    if looked_up:
+        write_verdicts(on_atlas_path(kept), list(looked_up.values()))
     return page
 
 
-def _sections(findings: Sequence[Finding], figures: dict[str, list[Path]]) -> list[str]:
+def _sections(
+    findings: Sequence[Finding], looked_up: Mapping[str, Finding], figures: dict[str, list[Path]]
+) -> list[str]:
     """One section for each figure or table: command, drawing, claims."""
     lines = []
     for one in EXPERIMENTS:
@@ -86,11 +112,11 @@ def _sections(findings: Sequence[Finding], figures: dict[str, list[Path]]) -> li
         lines += [
             f"## {_kind(one)} `{one.name}`",
             "",
-            f"{one.title}. Command: `fedelect reproduce {one.name} --preset paper`.",
+            f"{one.title}. Command: `fedelect reproduce {one.name} --preset paper`"
+            f"{', with `--on-atlas` for what is looked up in the atlas' if one.in_main_world and looked_up else ''}.",
             "",
             *_shown(one, figures[one.name]),
-            "",
-            *claim_lines(belonging),
+            *claim_lines(belonging, looked_up),
             *([""] if belonging else []),
         ]
     return lines
@@ -103,12 +129,14 @@ def _kind(one: Experiment) -> str:
 def _shown(one: Experiment, paths: Sequence[Path]) -> list[str]:
     lines = []
     for path in paths:
+        on_atlas = path.parent.name == ON_ATLAS
+        name = f"{FIGURES}/{ON_ATLAS}/{path.name}" if on_atlas else f"{FIGURES}/{path.name}"
         if path.suffix == ".svg":
-            lines.append(f"![{one.title}]({FIGURES}/{path.name})")
+            lines += [f"![{one.title}{', on the atlas' if on_atlas else ''}]({name})", ""]
         elif path.suffix == ".md":
             lines += [path.read_text(encoding="utf-8").rstrip(), ""]
         else:
-            lines.append(f"As numbers: [{path.name}]({FIGURES}/{path.name}).")
+            lines += [f"As numbers: [{path.name}]({name}).", ""]
     return lines
 
 

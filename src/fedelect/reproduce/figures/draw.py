@@ -6,7 +6,7 @@ from pathlib import Path
 from fedelect.reproduce.catalogue import Experiment, Preset
 from fedelect.reproduce.figures.clients import draw_beliefs, draw_elections, draw_network
 from fedelect.reproduce.figures.curves import draw_central, draw_democratized, draw_sets_and_sizes
-from fedelect.reproduce.figures.sheet import new_sheet, say
+from fedelect.reproduce.figures.on_atlas import draw_regret, draw_sensitivity
 from fedelect.reproduce.figures.sweeps import draw_by_clients, draw_by_many_clients, draw_by_theta
 from fedelect.reproduce.figures.table import draw_table
 from fedelect.reproduce.figures.theory import draw_complexity, draw_convergence
@@ -27,6 +27,8 @@ DRAWINGS: dict[str, Drawing] = {
     "PreTheta": draw_by_theta,
     "PreNum": draw_by_clients,
     "Pre2Slot": draw_by_many_clients,
+    "regret": draw_regret,
+    "sensitivity": draw_sensitivity,
     "convergence": draw_convergence,
     "complexity": draw_complexity,
 }
@@ -50,13 +52,4 @@ def draw(experiment: Experiment, library: AbstractLibrary, preset: Preset, folde
 
 def draw_from(experiment: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """The same from evidence, which reads each series once for many drawings."""
-    drawing = DRAWINGS.get(experiment.name, _draw_nothing_yet)
-    return drawing(experiment, evidence, folder)
-
-
-def _draw_nothing_yet(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
-    path = folder / f"{one.name}.svg"
-    with new_sheet(path, title=one.title) as sheet:
-        say(sheet.axes[0], f"not measured yet: {', '.join(one.measurements)}")
-        sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
-    return [path]
+    return DRAWINGS[experiment.name](experiment, evidence, folder)
