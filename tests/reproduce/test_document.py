@@ -85,6 +85,10 @@ def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
     assert check_text(claim.checks[0], Interval(15504.0, 0.0, 1), "holds").endswith(
         "15504 (claimed: 15504 to 15504; holds)"
     )
+    (finds,) = (one for one in CLAIMS if one.key == "cen_selected_time.finds")
+    shown = check_text(finds.checks[-1], Interval(0.98765, 0.001, 100), "holds")
+    assert shown.endswith("a new cohort is tried: 0.9877 ± 0.0010 (100 trials; shown only)")
+    assert finds.checks[-1].claimed.text(4) == "any"
     assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
 
 
