@@ -127,8 +127,8 @@ CLAIMS = (
             Check(name="correlation with elections over clients", measure=belief_and_election, claimed=above(0.0)),
         ),
         why={
-            "holds": "Belief is part of the index, but divided by N: a client that likes the models is elected a little "
-            "more often.",
+            "holds": "Belief is part of the index, but divided by N: a client that likes the models is elected a "
+            "little more often.",
             "does not hold": "A belief tells how a client likes the model, not what it adds to one; in the index it is "
             "divided by N and the rewards outweigh it.",
             "undecided": "In the index a belief is divided by N; the rewards outweigh it.",
@@ -147,8 +147,8 @@ CLAIMS = (
         why={
             "holds": "Within a point.",
             "does not hold": "Random selection does not listen, so it trains the same models under both frameworks; "
-            "the paper has 76.62 % for it under FL&FA and 72.02 % here, which cannot both be met. The calibration aimed "
-            "at the former.",
+            "the paper has 76.62 % for it under FL&FA and 72.02 % here, which cannot both be met. The calibration "
+            "aimed at the former.",
             "undecided": "Random selection does not listen, so it trains the same models under both frameworks; the "
             "paper has two different figures for it.",
         },
