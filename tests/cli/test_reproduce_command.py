@@ -61,10 +61,9 @@ def test_a_figure_is_one_command_and_the_second_time_only_drawn(
     assert code == 0 and "measuring: convergence" in out and (tmp_path / "kept/figures/convergence.svg").exists()
 
 
-def test_what_needs_an_atlas_says_so(reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
-    code, _, told = reproduce("regret")
-    assert code == 1 and "give --atlas" in told
+def test_other_worlds_than_the_atlas_has_are_refused_by_name(reproduce: Reproduce) -> None:
+    code, _, told = reproduce("PreTheta", "--on-atlas")
+    assert code == 1 and "PreTheta needs other worlds" in told and "cen_performance" in told
 
 
 def test_the_document_needs_results_and_calibration_but_no_data(reproduce: Reproduce, tmp_path: Path) -> None:

@@ -21,22 +21,30 @@ from fedelect.reproduce.paper import fitted_first_term
 pytestmark = pytest.mark.xdist_group("reproduce")
 
 
+def made_up(folder: Path) -> LibraryOnFile:
+    return LibraryOnFile(folder=folder / "results", base=small(), known_digest="none", block=4)
+
+
+def made_up_on_atlas(folder: Path) -> LibraryOnFile:
+    return LibraryOnFile(folder=folder / "results-on-atlas", base=small(), known_digest="table", block=4)
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a little of everything: results, calibration, document."""
     folder = tmp_path_factory.mktemp("document")
-    library = LibraryOnFile(folder=folder / "results", base=small(), known_digest="none", block=4)
+    library = made_up(folder)
     put(library, OPTIMAL, np.full((4, 200), 0.88) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     put(library, RANDOM, np.full((4, 500), 0.76) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     (folder / "calibration.json").write_bytes((ROOT / "reproduction/calibration.json").read_bytes())
-    on_atlas = LibraryOnFile(folder=folder / "results-on-atlas", base=small(), known_digest="table", block=4)
+    on_atlas = made_up_on_atlas(folder)
     put(on_atlas, RANDOM, np.full((4, 500), 0.77) + [[0.001], [-0.001]] * 2, untrained=0.0975)
-    for name in ("docs", "again"):
-        write_document(library, folder / name, on_atlas=on_atlas)
+    write_document(library, folder / "docs", on_atlas=on_atlas)
     return folder
 
 
 def test_the_document_is_written_identically_from_the_same_results(written: Path) -> None:
+    write_document(made_up(written), written / "again", on_atlas=made_up_on_atlas(written))
     once = sorted(path for path in (written / "docs").rglob("*") if path.is_file())
     again = sorted(path for path in (written / "again").rglob("*") if path.is_file())
     assert [path.name for path in once] == [path.name for path in again]
@@ -70,8 +78,7 @@ def test_the_document_has_our_figures_with_interval_and_trials(written: Path) ->
 
 
 def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
-    library = LibraryOnFile(folder=written / "results", base=small(), known_digest="none", block=4)
-    kept = read_verdicts(verdicts_path(library))
+    kept = read_verdicts(verdicts_path(made_up(written)))
     assert list(kept) == [claim.key for claim in CLAIMS]
     assert kept["cen_performance.optimal"].verdict == "holds"
     assert kept["comparison_table.random.0.82"].verdict == "holds"
@@ -95,6 +102,10 @@ def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
     assert check_text(claim.checks[0], Interval(15504.0, 0.0, 1), "holds").endswith(
         "15504 (claimed: 15504 to 15504; holds)"
     )
+    (finds,) = (one for one in CLAIMS if one.key == "cen_selected_time.finds")
+    shown = check_text(finds.checks[-1], Interval(0.98765, 0.001, 100), "holds")
+    assert shown.endswith("a new cohort is tried: 0.9877 ± 0.0010 (100 trials; shown only)")
+    assert finds.checks[-1].claimed.text(4) == "any"
     assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
 
 

@@ -50,6 +50,8 @@ class Range:
 
     def text(self, digits: int) -> str:
         """The range in words, such as "above 0" or "0.8557 to 0.8757"."""
+        if self.low == -math.inf and self.high == math.inf:
+            return "any"
         if self.high == math.inf:
             return f"above {_trimmed(self.low, digits)}"
         if self.low == -math.inf:

@@ -162,7 +162,7 @@ MAIN_PLAYERS = (
 SMALL_PLAYERS = {Player("Quick-Init UCB", ROOT_TWO): (200_000, 4), Player("BP-UCB", ROOT_TWO): (1_000_000, 2)}
 """With slots and trials: so many slots that the bound of its theorem is no longer vacuous."""
 
-QUICK_SLOTS = 2_000
+QUICK_SLOTS = 500
 """Slots in the small world under a preset that cuts slots short."""
 
 
