@@ -45,6 +45,6 @@ def demo(
         simulate_with_progress(plan, dataset, folder, console)
         run = read_table(folder)
         print_summary(run, console)
-        reports.append(write_report(run, folder / "report.html"))
+        reports.append(write_report(folder, folder / "report.html"))
     for page in reports:
         console.print(f"open the report: {page}", highlight=False, soft_wrap=True)

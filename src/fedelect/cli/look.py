@@ -33,7 +33,7 @@ def report(
     out: Annotated[Path | None, typer.Option(help="The page to write; RUN/report.html if left out.")] = None,
 ) -> None:
     """Write a run as one self-contained HTML page."""
-    path = write_report(read_table(folder), out or folder / "report.html")
+    path = write_report(folder, out or folder / "report.html")
     Console().print(f"report: {path}", highlight=False, soft_wrap=True)
 
 

@@ -105,8 +105,8 @@ class _Tally:
     def finish(self, entry: SelectorEntry) -> SelectorTable:
         return SelectorTable(
             entry=entry,
-            opinion=self.opinion,
-            recorded=self.recorded,
+            opinion=self.opinion.copy(),
+            recorded=self.recorded.copy(),
             selections=np.array(self.selections, dtype=np.int64),
             attempts=np.array(self.attempts, dtype=np.int64),
             arrivals=np.array(self.arrivals, dtype=np.int64),
@@ -151,11 +151,28 @@ def read_table(path: str | os.PathLike[str]) -> RunTable:
     return _collect(header, (record for _, record in scan_records(folder, header)))
 
 
+class TableBuilder:
+    """Fills the table of a run record by record; for a run that is still growing. Records are not checked again."""
+
+    def __init__(self, header: RunHeader) -> None:
+        self._header = header
+        self._tallies = {label: _Tally(header) for label in header.labels}
+
+    def add(self, record: SlotRecord) -> None:
+        """Count one more record of the run."""
+        self._tallies[record.selector].add(record)
+
+    def table(self) -> RunTable:
+        """The table of all records so far; later ones do not change it."""
+        entries = self._header.selectors
+        return RunTable(self._header, {entry.label: self._tallies[entry.label].finish(entry) for entry in entries})
+
+
 def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:
-    tallies = {label: _Tally(header) for label in header.labels}
+    builder = TableBuilder(header)
     for record in records:
-        tallies[record.selector].add(record)
-    return RunTable(header, {entry.label: tallies[entry.label].finish(entry) for entry in header.selectors})
+        builder.add(record)
+    return builder.table()
 
 
 def opinion_curves(run: Run | RunTable) -> dict[str, Floats]:
