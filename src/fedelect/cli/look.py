@@ -1,4 +1,4 @@
-"""`fedelect show`, `report` and `selectors`: look at what there is."""
+"""`fedelect show`, `report`, `figures` and `selectors`: look at what there is."""
 
 import json
 from pathlib import Path
@@ -10,10 +10,17 @@ from rich.table import Table
 
 from fedelect.cli.tables import print_summary, summary_json
 from fedelect.records import read_table
-from fedelect.report import write_report
+from fedelect.report import write_figures, write_report
 from fedelect.selectors import selector_classes
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]
+RunFolders = Annotated[
+    list[Path], typer.Argument(help="A run folder, finished or still running; several side by side.")
+]
+Targets = Annotated[
+    list[float] | None,
+    typer.Option("--target", help="An opinion whose time to be reached is tabulated; several times for several."),
+]
 
 
 def show(
@@ -29,12 +36,27 @@ def show(
 
 
 def report(
-    folder: RunFolder,
-    out: Annotated[Path | None, typer.Option(help="The page to write; RUN/report.html if left out.")] = None,
+    folders: RunFolders,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page to write; if left out RUN/report.html, or comparison.html here for several runs."),
+    ] = None,
+    target: Targets = None,
 ) -> None:
-    """Write a run as one self-contained HTML page."""
-    path = write_report(folder, out or folder / "report.html")
+    """Write a run, or several side by side, as one self-contained HTML page."""
+    usual = folders[0] / "report.html" if len(folders) == 1 else Path("comparison.html")
+    path = write_report(folders, out or usual, targets=target)
     Console().print(f"report: {path}", highlight=False, soft_wrap=True)
+
+
+def figures(
+    folder: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="Folder for the figures; RUN/figures if left out.")] = None,
+    format: Annotated[str, typer.Option(help="pdf, svg or png.")] = "pdf",
+) -> None:
+    """Draw a run's figures for a paper: one column wide, readable in grey. Needs the extra `lab`."""
+    for path in write_figures(folder, out or folder / "figures", format=format):
+        Console().print(f"figure: {path}", highlight=False, soft_wrap=True)
 
 
 def selectors() -> None:

@@ -19,6 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from fedelect.cli.live import serving
 from fedelect.cli.load import load_config, load_data
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
@@ -75,6 +76,8 @@ def run(
             "With --workers N, in N actors. Needs the extra `ray`.",
         ),
     ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Show the run on a local web page while it goes on.")] = False,
+    live_port: Annotated[int | None, typer.Option(help="Port of that page, 0 for any free one.")] = None,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
@@ -92,7 +95,8 @@ def run(
     )
     console = Console()
     dataset = load_data(config, scenario)
-    simulate_with_progress(plan, dataset, out, console, engine=engine, workers=workers, ray_address=ray)
+    with serving(out, console, wanted=live, port=live_port):
+        simulate_with_progress(plan, dataset, out, console, engine=engine, workers=workers, ray_address=ray)
     print_summary(read_table(out), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)

@@ -1,5 +1,6 @@
 """Records -> one self-contained HTML page, or figures for a paper; runs nothing."""
 
+from fedelect.report.figures import write_figures as write_figures
 from fedelect.report.gather import Gathered as Gathered
 from fedelect.report.gather import Gathering as Gathering
 from fedelect.report.page import render as render
@@ -21,5 +22,6 @@ __all__ = [
     "render",
     "unique_names",
     "update_of",
+    "write_figures",
     "write_report",
 ]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from fedelect.equations.intervals import mean_band
 from fedelect.equations.metrics import failure_share
 from fedelect.records import RunHeader, SelectorTable
-from fedelect.report.gather import STATUSES, Frames, Gathered
+from fedelect.report.gather import STATUSES, Frames, Gathered, last_recorded_slot
 from fedelect.report.reading import Reading
 from fedelect.vocabulary import Floats, Ints
 
@@ -40,7 +40,7 @@ def _run(reading: Reading) -> dict[str, Any]:
         "trials": header.trials,
         "curveSlots": slots.tolist(),
         "selectors": [_selector(reading, label, slots) for label in header.labels],
-        "oracle": None if reading.oracle is None else {"value": _six(reading.oracle.value), "name": reading.oracle.name},
+        "oracle": None if reading.oracle is None else _six(reading.oracle.value),
         "best": None if reading.best is None else header.labels.index(reading.best),
         "largestGap": None if reading.oracle is None else reading.oracle.largest_gap,
         "bounds": [
@@ -58,7 +58,7 @@ def _run(reading: Reading) -> dict[str, Any]:
 
 
 def _last_slot(run: Gathered) -> int:
-    return max(int(np.flatnonzero(one.recorded.any(axis=0)).max(initial=-1)) + 1 for one in run.table.selectors.values())
+    return max((last_recorded_slot(one) for one in run.table.selectors.values()), default=0)
 
 
 def _selector(reading: Reading, label: str, slots: Ints) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def _selector(reading: Reading, label: str, slots: Ints) -> dict[str, Any]:
         "kind": table.entry.kind,
         "curves": {name: _band(curves[label], slots) for name, curves in reading.curves.items()},
         "beliefs": {whose: _band(values, slots) for whose, values in reading.run.beliefs.get(label, {}).items()},
-        "shares": _numbers(_selection_shares(table)),
+        "shares": _numbers(selection_shares(table)),
         "failures": _numbers(failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))),
     }
 
 
-def _selection_shares(table: SelectorTable) -> Floats:
+def selection_shares(table: SelectorTable) -> Floats:
     """(N,) in which part of the slots on record, over all trials, each client was elected; nan before the first."""
     slots = int(table.recorded.sum())
     return table.selections.sum(axis=0) / slots if slots else np.full(table.selections.shape[-1], np.nan)
@@ -94,7 +94,7 @@ def _client_names(header: RunHeader) -> list[str]:
 def _map(run: Gathered) -> dict[str, Any]:
     header, thinning = run.header, run.thinning
     shown = thinning.map_clients.tolist()
-    places, square, recorded = _places(header)
+    places, square, recorded = places_of(header)
     columns = next(iter(run.frames.values())).status.shape[1] if run.frames else 0
     highest = max((_largest(frames.beliefs) for frames in run.frames.values()), default=0.0)
     decimals = 4 if highest <= 6.0 else math.floor(math.log10(60_000.0 / highest))
@@ -145,7 +145,7 @@ def _packed(values: Ints) -> dict[str, Any]:
     return {"width": width, "text": base64.b64encode(whole.tobytes()).decode("ascii")}
 
 
-def _places(header: RunHeader) -> tuple[Floats, tuple[float, float, float, float], bool]:
+def places_of(header: RunHeader) -> tuple[Floats, tuple[float, float, float, float], bool]:
     """Where clients are drawn (N, 2), the square (left, bottom, right, top), and whether this is on record."""
     if header.positions_km is None:
         turn = 2.0 * np.pi * np.arange(header.clients) / header.clients

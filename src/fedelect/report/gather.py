@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.beliefs import SETTLED_RESIDUAL
-from fedelect.records import RunHeader, RunTable, SlotRecord, TableBuilder, mean_opinion, to_array
+from fedelect.records import RunHeader, RunTable, SelectorTable, SlotRecord, TableBuilder, mean_opinion, to_array
 from fedelect.report.thinning import Thinning, thinning_of
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -107,18 +107,24 @@ class Gathering:
     def result(self) -> Gathered:
         """What is known so far; later records do not change it."""
         table = self._table.table()
-        seen = max((int(one.recorded.any(axis=0).nonzero()[0].max(initial=-1)) for one in table.selectors.values()))
-        columns = int(np.searchsorted(self._thinning.map_slots, seen + 1, side="right"))
+        seen = max((last_recorded_slot(one) for one in table.selectors.values()), default=0)
+        columns = int(np.searchsorted(self._thinning.map_slots, seen, side="right"))
+        plays = self._plays
         return Gathered(
             name=self._name,
             table=table,
             thinning=self._thinning,
             frames={label: frames.result(columns) for label, frames in self._frames.items()},
             beliefs={label: one.result() for label, one in self._beliefs.items()},
-            cohorts={cohort: (self._plays[cohort], total / self._plays[cohort]) for cohort, total in self._totals.items()},
+            cohorts={cohort: (plays[cohort], total / plays[cohort]) for cohort, total in self._totals.items()},
             unsettled={label: (missed, of) for label, (missed, of) in self._unsettled.items()},
             noisy=self._noisy,
         )
+
+
+def last_recorded_slot(table: SelectorTable) -> int:
+    """The highest number of a slot that any trial has on record; 0 if there is none."""
+    return int(np.flatnonzero(np.asarray(table.recorded.any(axis=0))).max(initial=-1)) + 1
 
 
 class _Frames:

@@ -95,14 +95,15 @@ def policy(scripts: Sequence[str], *, live: bool) -> str:
     """The content security policy: the scripts given, inline styles, and on a live page its own server; no more."""
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     connect = " connect-src 'self';" if live else ""
-    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';{connect} base-uri 'none'; form-action 'none'"
+    rest = "base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';{connect} {rest}"
 
 
 def embedded(value: object) -> str:
-    """`value` as JSON that may stand inside a script element.
+    r"""`value` as JSON that may stand inside a script element.
 
-    >>> embedded("</script>")
-    '"\\\\u003c/script>"'
+    >>> print(embedded("</script>"))
+    "\u003c/script>"
     """
     return msgspec.json.encode(value).decode("utf-8").replace("<", "\\u003c")
 

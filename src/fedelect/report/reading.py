@@ -42,7 +42,7 @@ class Reading:
         bounds: The theorem's bound of each selector that has one, at the slots at which curves are drawn.
         curves: `OPINION`, `RUNNING_MEAN` and, with an oracle, `REGRET` -> label -> (trials, T).
         summaries: The figures of each selector; `targets` are reached by the running mean.
-        gaps: Label -> by how much opinion a slot the oracle is ahead; paired with the best fixed cohort if there is one.
+        gaps: Label -> by how much opinion a slot the oracle is ahead; paired by slot if it is a fixed cohort.
         by_opinion: Label -> the same targets reached by the opinion of a single slot.
     """
 

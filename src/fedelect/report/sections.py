@@ -106,7 +106,7 @@ def _trials(reading: Reading) -> int:
 
 
 def _targets(readings: Sequence[Reading]) -> str:
-    targets = [one.target for one in readings[0].summaries[0].targets] if readings else []
+    targets = next(([each.target for each in one.targets] for _, one, _ in _each(readings)), [])
     if not targets:
         return ""
     heads = ["selector", *(f"{target:g}" for target in targets)]
@@ -115,7 +115,8 @@ def _targets(readings: Sequence[Reading]) -> str:
         rows = []
         for reading, one, key in _each(readings):
             reached = one.targets if name == "running" else reading.by_opinion[one.label]
-            cells = [_interval(each.slots, digits=1, note=f"{each.reached} of {each.trials} trials") for each in reached]
+            notes = [f"{each.reached} of {each.trials} trials" for each in reached]
+            cells = [_interval(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
             rows.append(_row(key, cells))
         parts.append(f"<h4>Until the {title} reaches</h4>" + _table(f"targets-{name}", heads, rows))
     return (
@@ -179,7 +180,9 @@ def _bound(reading: Reading, number: int) -> str:
     bound = reading.bounds[number]
     end = bound.at_end
     worth = "vacuous: it allows more than any run can lose" if end.vacuous else "below T R_max"
-    text = f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {reading.run.header.slots:,} slots, {worth}."
+    text = (
+        f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {reading.run.header.slots:,} slots, {worth}."
+    )
     items = [f"<li><b>Broken:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.broken]
     items += [f"<li><b>Not known:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.unknown]
     verdict = f"{len(bound.broken)} of its {len(end.conditions)} conditions are broken"
@@ -254,7 +257,7 @@ def _plain(value: int) -> str:
     return f'<td data-v="{value}">{value:,}</td>'
 
 
-def _interval(interval: Interval | None, *, digits: int = 3, percent: bool = False, note: str = "") -> str:
+def _interval(interval: Interval | None, digits: int = 3, *, percent: bool = False, note: str = "") -> str:
     if interval is None or math.isnan(interval.mean):
         return _NOTHING
     scale, digits, unit = (100.0, 1, " %") if percent else (1.0, digits, "")

@@ -1,7 +1,7 @@
 """The colours of the page in light and in dark, and of the figures.
 
-The selectors' colours are those of Okabe and Ito, which people with the common kinds of colour blindness can tell apart,
-without the yellow on white; lightened for the dark page. Every line also has a pattern of its own, for grey print.
+The selectors' colours are those of Okabe and Ito, which people with the common kinds of colour blindness can tell
+apart, without the yellow on white; lightened for the dark page. Every line also has a pattern, for grey print.
 """
 
 LIGHT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b4508c", "#a87400", "#3a9bd9", "#6b6b6b", "#4b3aa8")

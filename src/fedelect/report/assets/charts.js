@@ -15,6 +15,7 @@ class Chart {
    */
   constructor(figure, { name, build, rows, square = false, many = false }) {
     Object.assign(this, { figure, name, build, rows, square });
+    this.chart = null;
     this.plot = element("div", { className: "plot", tabIndex: 0 });
     figure.append(this.plot);
     this.fit();

@@ -1,5 +1,7 @@
 // Curves over slots: the mean over trials with its 95 % band, one line for each selector that is switched on.
 
+const LOG_FLOOR = 0.01; // on a log scale what is below is not drawn
+
 const view = { log: false, bound: false, whose: null };
 
 /** The stretches of a curve without gaps, as points [slot, low, high], kept within limits. */
@@ -31,8 +33,8 @@ function bandSeries(pieces, colour) {
 
 /** One selector's line, and its band under it. */
 function lineAndBand(ink, one, curve, { limits, log, count, order }) {
-  const lowest = log ? 1e-3 : -Infinity;
-  const keep = (value) => (value === null || (log && value <= 0) ? null : value);
+  const lowest = log ? LOG_FLOOR : -Infinity;
+  const keep = (value) => (value === null || (log && value < LOG_FLOOR) ? null : value);
   const alone = one.run.curveSlots.length === 1 ? (order - (count - 1) / 2) * (0.6 / count) : 0; // side by side
   const slots = one.run.curveSlots.map((slot) => slot + alone);
   const band = bandPieces(slots, { mean: curve.mean.map(keep), half: curve.half }, [Math.max(limits[0], lowest), limits[1]]);
@@ -53,7 +55,7 @@ function lineAndBand(ink, one, curve, { limits, log, count, order }) {
 }
 
 /** A straight line from the first to the last slot with a word at its end. */
-function levelLine(ink, slots, value, label) {
+function levelLine(ink, slots, value, label, position) {
   const ends = slots.length > 1 ? [slots[0], slots.at(-1)] : [0.5, 1.5];
   return {
     type: "line",
@@ -67,7 +69,7 @@ function levelLine(ink, slots, value, label) {
       silent: true,
       symbol: "none",
       lineStyle: { width: 0 },
-      label: { position: "insideStartTop", color: ink.text, formatter: () => label },
+      label: { position, color: ink.text, formatter: () => label },
       data: [{ yAxis: value }],
     },
   };
@@ -81,7 +83,7 @@ function curveOption(ink, { curveOf, title, limits = [-Infinity, Infinity], log 
   const ends = drawn.map(({ one, curve }) => `${one.name} ends at ${figureText(curve.mean.findLast((value) => value !== null), digits)}`);
   const base = frame(ink, {
     x: { type: "value", name: "slot", min: single ? 0.5 : 1, max: single ? 1.5 : last, minInterval: 1, ...(single ? { interval: 0.5, axisLabel: { color: ink.soft, formatter: (value) => (value === 1 ? "1" : "") } } : {}) },
-    y: log ? { type: "log" } : { type: "value", scale: true },
+    y: log ? { type: "log", min: LOG_FLOOR, axisLabel: { color: ink.soft, formatter: (value) => (value < 1e4 ? String(value) : value.toExponential(0)) } } : { type: "value", scale: true },
     description: `${title}. ${ends.join("; ")}.`,
   });
   const tip = (points) => {
@@ -99,10 +101,11 @@ function curveOption(ink, { curveOf, title, limits = [-Infinity, Infinity], log 
 }
 
 function oracleLines(ink) {
-  return data.runs.filter((run) => run.oracle).map((run) => {
+  const places = ["insideStartTop", "insideEndTop", "insideStartBottom", "insideEndBottom"];
+  return data.runs.filter((run) => run.oracle !== null).map((run, number) => {
     const what = run.best === null ? "best cohort seen" : "best fixed cohort";
     const whose = data.runs.length > 1 ? `${run.name}: ` : "";
-    return levelLine(ink, run.curveSlots, run.oracle.value, `${whose}${what} ${run.oracle.value.toFixed(3)}`);
+    return levelLine(ink, run.curveSlots, run.oracle, `${whose}${what} ${run.oracle.toFixed(3)}`, places[number % places.length]);
   });
 }
 
@@ -110,24 +113,24 @@ function oracleLines(ink) {
 function boundLines(ink) {
   if (!view.bound) return [];
   const series = allSeries();
-  const line = (name, slots, values, colour) => ({
+  const line = (name, slots, values, colour, number = 0) => ({
     type: "line",
     name,
     silent: true,
     z: 2,
-    data: slots.map((slot, place) => [slot, values[place] > 0 ? values[place] : null]),
+    data: slots.map((slot, place) => [slot, values[place] >= LOG_FLOOR ? values[place] : null]),
     showSymbol: false,
     lineStyle: { color: colour, width: 1.6, type: [1, 3] },
-    endLabel: { show: true, formatter: () => name, color: colour, align: "right", verticalAlign: "bottom", offset: [-8, -3], fontSize: 11 },
+    endLabel: { show: true, formatter: () => name, color: colour, align: "right", verticalAlign: number % 2 ? "top" : "bottom", offset: [-8, number % 2 ? 4 : -3], fontSize: 11 },
     tooltip: { show: false },
   });
   return data.runs.flatMap((run, runIndex) => {
     const whose = data.runs.length > 1 ? `${run.name}: ` : "";
     const position = (index) => series.find((one) => one.runIndex === runIndex && one.index === index).position;
     const bounds = run.bounds.map((bound) =>
-      line(`${whose}${bound.theorem}${bound.vacuous ? " (vacuous)" : ""}`, run.curveSlots, bound.values, ink.of(position(bound.selector))),
+      line(`${whose}${bound.theorem}${bound.vacuous ? " (vacuous)" : ""}`, run.curveSlots, bound.values, ink.of(position(bound.selector)), runIndex),
     );
-    const ceiling = run.largestGap === null ? [] : [line(`${whose}t R_max`, run.curveSlots, run.curveSlots.map((slot) => slot * run.largestGap), ink.text)];
+    const ceiling = run.largestGap === null ? [] : [line(`${whose}t R_max`, run.curveSlots, run.curveSlots.map((slot) => slot * run.largestGap), ink.text, runIndex)];
     return [...bounds, ...ceiling];
   });
 }

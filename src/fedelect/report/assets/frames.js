@@ -50,7 +50,7 @@ function frameAt(run, index, trial, column) {
   };
 }
 
-/** The least and the greatest value of a kind in all frames of a run, for the colours. */
+/** Between which values of a kind the colours run: all but the outermost hundredth at either end, over all frames. */
 const extents = new WeakMap();
 
 function extentOf(run, kind) {
@@ -59,17 +59,24 @@ function extentOf(run, kind) {
   const known = extents.get(run);
   if (!known[kind]) {
     const scale = 10 ** (kind === "opinion" ? run.map.opinionDecimals : run.map.beliefDecimals);
-    let [least, most] = [Infinity, -Infinity];
+    const counts = new Map();
+    let total = 0;
     run.selectors.forEach((_, index) => {
       const array = framesOf(run, index)[kind === "opinion" ? "opinions" : "beliefs"];
       if (!array) return;
       for (const number of array.numbers) {
         if (number === array.missing) continue;
-        if (number < least) least = number;
-        if (number > most) most = number;
+        counts.set(number, (counts.get(number) ?? 0) + 1);
+        total += 1;
       }
     });
-    known[kind] = least > most ? [0, 1] : [least / scale, Math.max(most / scale, least / scale + 1e-4)];
+    const sorted = [...counts.keys()].sort((a, b) => a - b);
+    const quantile = (share) => {
+      let passed = 0;
+      return sorted.find((number) => (passed += counts.get(number)) > share * total) ?? sorted.at(-1);
+    };
+    const [least, most] = total ? [quantile(0.01) / scale, quantile(0.99) / scale] : [0, 1];
+    known[kind] = [least, Math.max(most, least + 1e-4)];
   }
   return known[kind];
 }

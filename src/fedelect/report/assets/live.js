@@ -43,6 +43,7 @@ function say(text, lost = false) {
 /** Ask, take, wait, ask again. A server that does not answer is asked again, more slowly, until it does. */
 async function follow() {
   let version = "";
+  let lost = false;
   let wait = ASK_EVERY_MS;
   for (;;) {
     try {
@@ -54,9 +55,11 @@ async function follow() {
         say(news.message, news.trouble);
         if (news.complete) return;
       } else if (answer.status !== 204) throw new Error(`the server answered ${answer.status}`);
-      else if (at("live").classList.contains("lost")) version = "";
+      else if (lost) version = ""; // nothing new, but the message above is not true any more: ask for all of it
+      lost = false;
       wait = ASK_EVERY_MS;
     } catch {
+      lost = true;
       say("The connection is lost; what you see is the last that came. Trying again.", true);
       wait = Math.min(wait * 1.5, LONGEST_WAIT_MS);
     }

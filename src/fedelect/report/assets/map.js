@@ -2,6 +2,7 @@
 
 const KINDS = { opinion: "opinion", belief: "belief", share: "selection share" };
 const LABELLED_CLIENTS = 60;
+const ROOM_FOR_TWO = 900; // pixels of width from which a single run is shown on two maps, its first and its last selector
 const CANVAS_FROM = 300; // more clients than this are drawn on a canvas, which is faster than SVG
 
 /** kind: what the colour shows; stop: which of the slots; timer: of the play button. */
@@ -121,16 +122,19 @@ class Panel {
     const { map } = run;
     const frame = this.frame;
     const [left, bottom, right, top] = map.square;
+    const [least, most] = extentOf(run, mapView.kind);
+    const within = (value) => (value === null ? null : Math.min(Math.max(value, least), most));
     const server = [(left + right) / 2, (bottom + top) / 2];
-    const crowd = Math.min(1, Math.sqrt(LABELLED_CLIENTS / map.clients.length));
+    const crowd = Math.min(1, Math.sqrt(LABELLED_CLIENTS / map.clients.length), Math.sqrt(this.chart.plot.clientWidth / 560));
     const largest = map.sizes ? Math.max(...map.sizes, 1) : 1;
     const size = (row) => (map.sizes ? 8 + 22 * Math.sqrt(map.sizes[row] / largest) : 20) * crowd;
     const row = new Map(map.clients.map((client, number) => [client, number]));
     const points = map.clients.map((client, number) => ({
       name: String(client),
       client: number,
-      value: [...map.places[number], frame ? frame[mapView.kind](number) : null],
+      value: [...map.places[number], within(frame ? frame[mapView.kind](number) : null)],
       symbolSize: size(number),
+      label: { position: map.places[number][0] > left + 0.92 * (right - left) ? "left" : "right" },
     }));
     const lit = frame ? points.filter((point) => frame.members.has(map.clients[point.client])) : [];
     const uploads = lit.map((point) => {
@@ -138,9 +142,8 @@ class Panel {
       return { coords: [point.value.slice(0, 2), server], lineStyle: { opacity: 0.25 + 0.65 * arrived, type: arrived ? "solid" : [4, 4] } };
     });
     const links = map.links.map(([one, other]) => ({ coords: [map.places[row.get(one)], map.places[row.get(other)]] }));
-    const [least, most] = extentOf(run, mapView.kind);
-    const label = { show: map.clients.length <= LABELLED_CLIENTS, formatter: ({ name }) => name, position: "right", distance: 3, color: ink.text, fontSize: 11 };
-    const axis = (name, from, to) => ({ type: "value", min: from, max: to, name, axisLabel: { color: ink.soft, show: map.placesKnown, hideOverlap: true }, splitNumber: 4 });
+    const label = { show: map.clients.length <= LABELLED_CLIENTS, formatter: ({ name }) => name, distance: 7, color: ink.text, fontSize: 11 };
+    const axis = (name, from, to) => ({ type: "value", min: from, max: to, name, interval: (to - from) / 4, axisLabel: { color: ink.soft, show: map.placesKnown, formatter: (value) => String(+value.toPrecision(3)) } });
     const base = mapFrame(ink, map, axis, [left, right, bottom, top], this.sentence());
     const still = { animation: true, animationDuration: 0, animationDurationUpdate: mapView.timer ? 150 : 250 };
     return {
@@ -161,7 +164,7 @@ class Panel {
           data: lit.map((point) => ({ ...point, symbolSize: point.symbolSize + 7 * crowd })),
           itemStyle: { color: "transparent", borderColor: ink.lit, borderWidth: 3, shadowColor: ink.lit, shadowBlur: 12 },
         },
-        { type: "scatter", name: "server", silent: true, z: 3, symbol: "roundRect", symbolSize: 20, data: [server], itemStyle: { color: ink.text }, label: { show: true, position: "bottom", distance: 4, formatter: "server", color: ink.text, fontSize: 12, fontWeight: "bold", textBorderColor: ink.page, textBorderWidth: 3 } },
+        { type: "scatter", name: "server", silent: true, z: 3, symbol: "roundRect", symbolSize: 20, data: [server], itemStyle: { color: ink.text, opacity: 1 }, label: { show: true, position: "bottom", distance: 4, formatter: "server", color: ink.text, fontSize: 12, fontWeight: "bold", textBorderColor: ink.page, textBorderWidth: 3 } },
       ],
     };
   }
@@ -241,7 +244,10 @@ function offerMapChoices(before) {
     at("colour-by").dataset.kinds = kinds.join();
     at("colour-by").replaceChildren(element("legend", { textContent: "colour by" }), ...kinds.map(choice));
   }
-  if (!panels.length) data.runs.slice(0, 4).forEach((_, runIndex) => addPanel(runIndex, 0, 0));
+  if (panels.length) return;
+  data.runs.slice(0, 4).forEach((_, runIndex) => addPanel(runIndex, 0, 0));
+  const last = data.runs[0].selectors.length - 1;
+  if (data.runs.length === 1 && last > 0 && innerWidth >= ROOM_FOR_TWO) addPanel(0, last, 0);
 }
 
 function addMapControls() {
