@@ -89,7 +89,7 @@ class _Tally:
         self.arrivals = [[0] * header.clients for _ in range(header.trials)]
         self.status = {"done": 0, "abandoned": 0, "skipped": 0}
 
-    def add(self, record: SlotRecord) -> None:
+    def add(self, record: SlotRecord) -> float | None:
         trial, column = record.trial, record.slot - 1
         self.recorded[trial, column] = True
         self.status[record.status] += 1
@@ -101,6 +101,7 @@ class _Tally:
             selections[client] += 1
             attempts[client] += record.rounds
             arrivals[client] += arrived
+        return mean
 
     def finish(self, entry: SelectorEntry) -> SelectorTable:
         return SelectorTable(
@@ -158,9 +159,9 @@ class TableBuilder:
         self._header = header
         self._tallies = {label: _Tally(header) for label in header.labels}
 
-    def add(self, record: SlotRecord) -> None:
-        """Count one more record of the run."""
-        self._tallies[record.selector].add(record)
+    def add(self, record: SlotRecord) -> float | None:
+        """Count one more record of the run; its mean opinion (see `mean_opinion`)."""
+        return self._tallies[record.selector].add(record)
 
     def table(self) -> RunTable:
         """The table of all records so far; later ones do not change it."""

@@ -1,12 +1,13 @@
 """One pass over the records of a run: everything the page and the figures show is made from what is gathered here."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedelect.equations.beliefs import SETTLED_RESIDUAL
-from fedelect.records import RunHeader, RunTable, SelectorTable, SlotRecord, TableBuilder, mean_opinion, to_array
+from fedelect.records import RunHeader, RunTable, SelectorTable, SlotRecord, TableBuilder, to_array
 from fedelect.report.thinning import Thinning, thinning_of
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -87,17 +88,16 @@ class Gathering:
 
     def add(self, record: SlotRecord) -> None:
         """Take in one more record."""
-        self._table.add(record)
+        mean = self._table.add(record)
         self._frames[record.selector].add(record)
         self._noisy = self._noisy or record.reward_noise > 0.0
-        mean = mean_opinion(record)
         if mean is not None:
             self._totals[record.cohort] = self._totals.get(record.cohort, 0.0) + mean
             self._plays[record.cohort] = self._plays.get(record.cohort, 0) + 1
         if record.beliefs is not None:
             if record.selector not in self._beliefs:
                 self._beliefs[record.selector] = _Beliefs(self.header)
-            self._beliefs[record.selector].add(record, to_array(record.beliefs))
+            self._beliefs[record.selector].add(record, record.beliefs)
         if record.exchange is not None:
             residual = record.exchange.residual
             counts = self._unsettled.setdefault(record.selector, [0, 0])
@@ -188,24 +188,22 @@ class _Beliefs:
     """Collects the mean belief of everybody, of the elected and of each group, (trials, T) each."""
 
     def __init__(self, header: RunHeader) -> None:
-        self._groups: dict[str, NDArray[np.int64]] = {
-            name: np.array(members, dtype=np.int64) for name, members in header.groups.items() if members
-        }
+        self._groups = {name: members for name, members in header.groups.items() if members}
         self._means = {
             whose: np.full((header.trials, header.slots), np.nan) for whose in (EVERYBODY, ELECTED, *self._groups)
         }
 
-    def add(self, record: SlotRecord, beliefs: Floats) -> None:
-        place = (record.trial, record.slot - 1)
-        self._means[EVERYBODY][place] = _mean(beliefs)
-        self._means[ELECTED][place] = _mean(beliefs[list(record.cohort)])
+    def add(self, record: SlotRecord, beliefs: Sequence[float | None]) -> None:
+        trial, column = record.trial, record.slot - 1
+        self._means[EVERYBODY][trial, column] = _mean(beliefs)
+        self._means[ELECTED][trial, column] = _mean([beliefs[client] for client in record.cohort])
         for name, members in self._groups.items():
-            self._means[name][place] = _mean(beliefs[members])
+            self._means[name][trial, column] = _mean([beliefs[client] for client in members])
 
     def result(self) -> dict[str, Floats]:
         return {whose: values.copy() for whose, values in self._means.items()}
 
 
-def _mean(values: Floats) -> float:
-    present = values[~np.isnan(values)]
-    return float(present.sum() / present.size) if present.size else float("nan")
+def _mean(values: Sequence[float | None]) -> float:
+    present = [value for value in values if value is not None]
+    return math.fsum(present) / len(present) if present else math.nan
