@@ -112,6 +112,10 @@ def _map(run: Gathered) -> dict[str, Any]:
         "opinionDecimals": OPINION_DECIMALS,
         "beliefDecimals": decimals,
         "statuses": STATUSES,
+        "extents": {
+            "opinion": _extent([frames.opinions for frames in run.frames.values()]),
+            "belief": _extent([frames.beliefs for frames in run.frames.values() if frames.beliefs is not None]),
+        },
         "frames": [_frames(run.frames[label], decimals) for label in header.labels],
     }
 
@@ -131,6 +135,14 @@ def _frames(frames: Frames, decimals: int) -> dict[str, Any]:
 
 def _largest(values: Floats | None) -> float:
     return 0.0 if values is None else float(np.nanmax(values, initial=0.0))
+
+
+def _extent(arrays: Sequence[Floats]) -> list[float | None]:
+    """Between which values the map's colours run: all but the outermost hundredth at either end, rounded as drawn."""
+    present = np.concatenate([array[~np.isnan(array)] for array in arrays]) if arrays else np.empty(0)
+    if not present.size:
+        return [0.0, 1.0]
+    return [_six(value) for value in np.quantile(present, (0.01, 0.99)).tolist()]
 
 
 def _steps(values: Floats, decimals: int) -> Ints:

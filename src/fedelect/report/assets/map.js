@@ -57,7 +57,7 @@ class Panel {
     if (data.runs.length > 1) made.push(choose("run", data.runs.map((run) => run.name), this.runIndex, (to) => { Object.assign(this, { runIndex: to, index: 0, trial: 0 }); this.offer(); }));
     made.push(choose("selector", this.run.selectors.map((one) => one.label), this.index, (to) => { this.index = to; }));
     made.push(choose("trial", Array.from({ length: this.run.map.trials }, (_, trial) => String(trial)), this.trial, (to) => { this.trial = to; }));
-    if (panels.length > 1) made.push(element("button", { type: "button", textContent: "Remove", onclick: () => removePanel(this) }));
+    if (panels.length > 1) made.push(element("button", { type: "button", textContent: "×", title: "remove this map", "aria-label": "remove this map", onclick: () => removePanel(this) }));
     this.choices.replaceChildren(...made);
   }
 
