@@ -1,4 +1,4 @@
-"""Makes docs/pictures/report.png, the picture of the report in the README: `python tools/report_picture.py runs/demo/da`.
+"""Makes docs/pictures/report.png, the picture in the README: `python tools/report_picture.py runs/demo/da`.
 
 Needs Chromium with its driver, Selenium and Pillow (the extra `dev`).
 """

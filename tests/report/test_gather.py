@@ -95,6 +95,17 @@ def test_what_was_gathered_does_not_change_when_more_comes() -> None:
     assert charts_data(read_all([gathering.result()])) != before
 
 
+def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
+    run = sample_run()
+    cohort = (0, 1, 2, 3, 4)
+    wide = sample_record(run.header, "best", 0, 1, cohort=cohort, arrivals=(15, 14, 13, 12, 11))
+    (data,) = charts_data(read_all(gather_all([Run(run.header, (wide, *run.records[1:]))])))
+    frames = data["map"]["frames"][0]
+    assert unpacked(frames["members"], 2, 6, 5)[0, 0].tolist() == list(cohort)
+    assert unpacked(frames["members"], 2, 6, 5)[0, 1].tolist() == [0, 1, 2, -1, -1]
+    assert unpacked(frames["arrivals"], 2, 6, 5)[0, 0].tolist() == [15, 14, 13, 12, 11]
+
+
 def test_beliefs_beyond_one_keep_four_digits() -> None:
     run = with_beliefs()
     large = [sample_record(run.header, r.selector, r.trial, r.slot, beliefs=(12345.678,) * 7) for r in run.records]

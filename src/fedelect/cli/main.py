@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import fedelect
-from fedelect.cli import data, demo, live, look, run, scenario
+from fedelect.cli import data, demo, look, run, scenario
 from fedelect.errors import FedelectError
 
 app = typer.Typer(
@@ -24,7 +24,7 @@ app.command("run")(run.run)
 app.command("show")(look.show)
 app.command("report")(look.report)
 app.command("figures")(look.figures)
-app.command("live")(live.live)
+app.command("live")(look.live)
 app.command("selectors")(look.selectors)
 app.add_typer(scenario.app, name="scenario")
 app.add_typer(data.app, name="data")

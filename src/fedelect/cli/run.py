@@ -19,8 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from fedelect.cli.live import serving
 from fedelect.cli.load import load_config, load_data
+from fedelect.cli.look import serving
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE

@@ -52,7 +52,7 @@ def _run(reading: Reading) -> dict[str, Any]:
             }
             for bound in reading.bounds
         ],
-        "clientNames": _client_names(header),
+        "clientNames": _client_names(header, run.thinning.map_clients),
         "map": _map(run),
     }
 
@@ -62,14 +62,15 @@ def _last_slot(run: Gathered) -> int:
 
 
 def _selector(reading: Reading, label: str, slots: Ints) -> dict[str, Any]:
-    table = reading.run.table.selectors[label]
+    table, shown = reading.run.table.selectors[label], reading.run.thinning.map_clients
+    failures = failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))
     return {
         "label": label,
         "kind": table.entry.kind,
         "curves": {name: _band(curves[label], slots) for name, curves in reading.curves.items()},
         "beliefs": {whose: _band(values, slots) for whose, values in reading.run.beliefs.get(label, {}).items()},
-        "shares": _numbers(selection_shares(table)),
-        "failures": _numbers(failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))),
+        "shares": _numbers(selection_shares(table)[shown]),
+        "failures": _numbers(failures[shown]),
     }
 
 
@@ -85,15 +86,23 @@ def _band(values: Floats, slots: Ints) -> dict[str, Any]:
     return {"mean": _numbers(band.mean), "half": half}
 
 
-def _client_names(header: RunHeader) -> list[str]:
-    if header.client_names is None:
-        return [str(client) for client in range(header.clients)]
-    return [f"{client} {name}" for client, name in enumerate(header.client_names)]
+def _client_names(header: RunHeader, shown: Ints) -> list[str]:
+    names = header.client_names
+    return [str(client) if names is None else f"{client} {names[client]}" for client in shown.tolist()]
+
+
+def _groups(header: RunHeader) -> dict[int, str]:
+    """Client -> the groups it is in, in words."""
+    found: dict[int, list[str]] = {}
+    for name, members in header.groups.items():
+        for client in members:
+            found.setdefault(client, []).append(name)
+    return {client: ", ".join(names) for client, names in found.items()}
 
 
 def _map(run: Gathered) -> dict[str, Any]:
     header, thinning = run.header, run.thinning
-    shown = thinning.map_clients.tolist()
+    shown, groups = thinning.map_clients.tolist(), _groups(header)
     places, square, recorded = places_of(header)
     columns = next(iter(run.frames.values())).status.shape[1] if run.frames else 0
     highest = max((_largest(frames.beliefs) for frames in run.frames.values()), default=0.0)
@@ -108,7 +117,7 @@ def _map(run: Gathered) -> dict[str, Any]:
         "links": [list(link) for link in thinning.map_links],
         "sizes": None if header.sizes is None else [header.sizes[client] for client in shown],
         "upload": None if header.upload_probability is None else [header.upload_probability[one] for one in shown],
-        "groups": [", ".join(name for name, them in header.groups.items() if one in them) for one in shown],
+        "groups": [groups.get(client, "") for client in shown],
         "opinionDecimals": OPINION_DECIMALS,
         "beliefDecimals": decimals,
         "statuses": STATUSES,

@@ -25,7 +25,7 @@ class Frames:
     Attributes:
         status: (R, S) index into `STATUSES`.
         rounds: (R, S) rounds of training.
-        members: (R, S, K) the cohort, -1 where there is nobody.
+        members: (R, S, K) the cohort, -1 where there is nobody; wider if one was larger than K.
         arrivals: (R, S, K) in how many rounds each member's upload arrived.
         opinions: (R, S, n) nan where there is none.
         beliefs: (R, S, n) the same; None under federated analytics.
@@ -159,9 +159,13 @@ class _Frames:
             return
         self._status[trial, column] = STATUSES.index(record.status)
         self._rounds[trial, column] = record.rounds
-        shown = len(record.cohort[: self._members.shape[-1]])
-        self._members[trial, column, :shown] = record.cohort[:shown]
-        self._arrivals[trial, column, :shown] = record.arrivals[:shown]
+        elected = len(record.cohort)
+        if elected > self._members.shape[-1]:  # a driver may elect more than the budget
+            more = ((0, 0), (0, 0), (0, elected - self._members.shape[-1]))
+            self._members = np.pad(self._members, more, constant_values=-1)
+            self._arrivals = np.pad(self._arrivals, more)
+        self._members[trial, column, :elected] = record.cohort
+        self._arrivals[trial, column, :elected] = record.arrivals
         if record.opinions is not None:
             self._opinions[trial, column] = self._shown(to_array(record.opinions))
         if record.beliefs is not None:

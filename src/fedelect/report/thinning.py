@@ -14,7 +14,7 @@ CURVE_POINTS = 1000
 """Most points that a curve is drawn with."""
 
 MAP_CLIENTS = 1500
-"""Most clients that the map shows."""
+"""Most clients that the map and the bars show."""
 
 MAP_LINKS = 4000
 """Most links between clients that the map draws."""
@@ -66,7 +66,7 @@ def thinning_of(header: RunHeader, *, runs: int = 1) -> Thinning:
         notes.append(f"The map's slider visits {slots.size:,} of {header.slots:,} slots, evenly spaced.")
     if clients.size < header.clients:
         notes.append(
-            f"The map shows {clients.size:,} of {header.clients:,} clients: the first {clients.size // 2:,} and "
+            f"Map and bars show {clients.size:,} of {header.clients:,} clients: the first {clients.size // 2:,} and "
             f"others evenly spaced."
         )
     if len(links) > MAP_LINKS:

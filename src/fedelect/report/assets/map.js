@@ -68,7 +68,8 @@ class Panel {
   }
 
   name(client) {
-    return this.run.clientNames[client];
+    const row = this.run.map.clients.indexOf(client);
+    return row < 0 ? String(client) : this.run.clientNames[row];
   }
 
   sentence() {
