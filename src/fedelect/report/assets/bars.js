@@ -11,7 +11,7 @@ function barOption(ink, { valuesOf, title, even }) {
   const names = clientNames();
   const drawn = shownSeries();
   const base = frame(ink, {
-    x: { type: "category", data: names, name: "client", axisLabel: { color: ink.soft, hideOverlap: true, width: 90, overflow: "truncate" }, splitLine: { show: false } },
+    x: { type: "category", data: names, name: "client", axisLabel: { color: ink.soft, hideOverlap: true, formatter: (name) => (name.length > 12 ? `${name.slice(0, 11)}…` : name) }, splitLine: { show: false } },
     y: { type: "value", axisLabel: { color: ink.soft, formatter: (value) => `${+(100 * value).toFixed(2)} %` } },
     description: `${title}, for ${names.length} clients and ${drawn.length} selectors; the data is under CSV.`,
   });
