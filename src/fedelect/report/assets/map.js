@@ -156,7 +156,7 @@ class Panel {
         itemWidth: 12, itemHeight: 130, text: [figureText(most, 2), `${KINDS[mapView.kind]} ${figureText(least, 2)}`], textStyle: { color: ink.soft }, hoverLink: false, show: true,
       },
       series: [
-        { type: "lines", coordinateSystem: "cartesian2d", silent: true, z: 1, data: links, lineStyle: { color: ink.soft, width: 1, opacity: 0.35, curveness: 0 }, animation: false },
+        { type: "lines", coordinateSystem: "cartesian2d", silent: true, z: 1, data: links, lineStyle: { color: ink.soft, width: 1, opacity: Math.max(0.08, 0.35 * crowd ** 2), curveness: 0 }, animation: false },
         { type: "lines", coordinateSystem: "cartesian2d", silent: true, z: 2, data: uploads, lineStyle: { color: ink.lit, width: 2, curveness: 0 }, animation: false },
         { type: "scatter", name: "clients", tipped: true, z: 4, data: points.filter((point) => point.value[2] !== null), label, itemStyle: { borderColor: ink.soft, borderWidth: 1, opacity: 1 } },
         { type: "scatter", name: "no value", z: 4, data: points.filter((point) => point.value[2] === null), label, itemStyle: { color: ink.page, borderColor: ink.soft, borderWidth: 1.5 } },
