@@ -4,7 +4,7 @@ VENV   ?= .venv
 BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 
-.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench
+.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench charts
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -15,6 +15,7 @@ help:
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
 	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
+	@echo "make charts  build the report's charting library anew (needs npm)"
 	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
 
 setup: $(VENV)/.ready
@@ -63,6 +64,10 @@ $(BENCH)/.ready: pyproject.toml benchmarks/rivals.txt
 
 bench: bench-rivals
 	$(BENCH)/bin/python benchmarks/engine.py $(BENCH_OPTIONS)
+
+# The report's charting library, from npm packages of the exact versions in tools/charts/package.json. Users need no npm.
+charts:
+	tools/charts/build.sh
 
 clean:
 	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -68,4 +68,7 @@ def test_a_run_on_ones_own_data_needs_no_extra(installed: Path, tmp_path: Path) 
     done = run(installed / "fedelect", "run", "s.toml", "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = run(installed / "fedelect", "report", "out", cwd=tmp_path)
-    assert report.returncode == 1 and "pip install 'fedelect[lab]'" in report.stderr
+    assert report.returncode == 0, report.stderr
+    assert "Apache ECharts" in (tmp_path / "out" / "report.html").read_text()
+    figures = run(installed / "fedelect", "figures", "out", cwd=tmp_path)
+    assert figures.returncode == 1 and "pip install 'fedelect[lab]'" in figures.stderr

@@ -220,13 +220,34 @@ def test_help_version_and_selectors(fedelect: Fedelect) -> None:
     assert all(name in out for name in ("fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"))
 
 
-def test_the_demo_runs_both_loops_and_names_its_reports(fedelect: Fedelect, tmp_path: Path) -> None:
+def test_the_demo_runs_both_loops_and_names_its_report(fedelect: Fedelect, tmp_path: Path) -> None:
     code, out, _ = fedelect("demo", "--slots", "5", "--trials", "1", "--out", "d")
     assert code == 0
     assert "FL&FA" in out and "FL&DA" in out and "iid" in out
-    for framework in ("fa", "da"):
-        assert (tmp_path / "d" / framework / "report.html").exists()
+    page = (tmp_path / "d" / "report.html").read_text()
+    assert "Client selection: fa and da" in page
     assert "report.html" in out.splitlines()[-1]
+
+
+def test_runs_are_compared_and_drawn(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SCENARIO)
+    for name in ("a", "b"):
+        assert fedelect("run", "mine.toml", "--workers", "1", "--live", "--live-port", "0", "--out", name)[0] == 0
+    code, out, _ = fedelect("report", "a", "b", "--target", "0.25")
+    assert code == 0 and "comparison.html" in out
+    page = (tmp_path / "comparison.html").read_text()
+    assert "a: random" in page and "b: random" in page and '<th scope="col">0.25</th>' in page
+    code, out, _ = fedelect("figures", "a", "--format", "svg")
+    assert code == 0 and (tmp_path / "a" / "figures" / "map.svg").exists()
+    code, _, err = fedelect("figures", "a", "--format", "gif")
+    assert code == 1 and "pdf, svg, png" in err
+    code, _, err = fedelect("report", "nowhere")
+    assert code == 1 and "is no run folder" in err
+
+
+def test_an_address_that_cannot_be_served_is_one_line(fedelect: Fedelect) -> None:
+    code, _, err = fedelect("live", "run", "--port", "99999")
+    assert code == 1 and "cannot listen on 127.0.0.1:99999" in err and "--port" in err
 
 
 def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
-import builtins
+"""The page as a file: what it holds, what it never does, what it says of runs that are empty, partial or lost."""
+
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
 from tests.sample_runs import PROVENANCE, sample_record, sample_run
 
-from fedelect.errors import MissingExtraError, RunError
-from fedelect.records import Run, SelectorEntry, read_table
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.records import Run, SelectorEntry, open_run, summarise
 from fedelect.report import write_report
 from fedelect.report.style import DARK_COLOURS, LIGHT_COLOURS
 
@@ -18,38 +22,56 @@ VOID = {"meta", "br", "link", "img", "hr", "input"}
 
 
 class Page(HTMLParser):
-    """Reads a page: its text, its tags, and whether they are nested properly."""
+    """Reads a page: its text, its tags, its tables, and whether tags are nested properly."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.cells: list[list[str]] = []
+        self.tables: dict[str, list[list[dict[str, str | None]]]] = {}
         self.text = ""
+        self.scripts: list[str] = []
+        self._table = ""
         self.feed(text)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
+        attributes = dict(attrs)
+        self.tags.append((tag, attributes))
         if tag not in VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+        if tag == "table":
+            self._table = attributes["id"] or ""
+            self.tables[self._table] = []
         if tag == "tr":
-            self.cells.append([])
+            self.tables[self._table].append([])
         if tag in ("td", "th"):
-            self.cells[-1].append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
+            self.tables[self._table][-1].append({"text": "", **attributes})
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.scripts[-1] += data
+        elif "style" not in self.open:
             self.text += data
         if "td" in self.open or "th" in self.open:
-            self.cells[-1][-1] += data
+            cell = self.tables[self._table][-1][-1]
+            cell["text"] = (cell["text"] or "") + data
+
+    def data(self) -> dict[str, Any]:
+        """What the charts are drawn from."""
+        found: dict[str, Any] = json.loads(self.scripts[0])
+        return found
+
+    def row(self, table: str, name: str) -> list[dict[str, str | None]]:
+        """The cells of the row whose head begins with `name`."""
+        (found,) = [row[1:] for row in self.tables[f"table-{table}"] if (row[0]["text"] or "").startswith(name)]
+        return found
 
 
 def read(path: Path) -> Page:
@@ -59,55 +81,122 @@ def read(path: Path) -> Page:
 def test_the_report_is_one_page_that_loads_nothing(tmp_path: Path) -> None:
     path = write_report(sample_run(), tmp_path / "new" / "report.html")
     assert path == tmp_path / "new" / "report.html"
-    page = read(path)
     assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
-    assert not {"script", "link", "img", "iframe", "object", "image"} & {tag for tag, _ in page.tags}
+    page = read(path)
+    assert not {"link", "img", "iframe", "object", "image", "base", "form"} & {tag for tag, _ in page.tags}
     for _, attributes in page.tags:
         for name, value in attributes.items():
+            assert not name.startswith("on")
             if name in ("src", "href", "xlink:href"):
                 assert value is not None and value.startswith("#")
-    assert re.search(r"url\((?!#)|@import", path.read_text()) is None
+    assert re.search(r"url\((?!#)|@import", re.sub(r"<script.*?</script>", "", path.read_text(), flags=re.S)) is None
 
 
-def test_the_report_shows_the_figures_of_the_summary(tmp_path: Path) -> None:
+def test_the_policy_lets_the_two_scripts_run_and_nothing_else(tmp_path: Path) -> None:
+    page = read(write_report(sample_run(), tmp_path / "report.html"))
+    (policy,) = [a["content"] for tag, a in page.tags if tag == "meta" and "http-equiv" in a]
+    data, *scripts = page.scripts
+    hashes = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
+    assert policy is not None and len(scripts) == 2
+    assert set(re.findall(r"'sha256-([^']+)'", policy)) == hashes
+    assert "default-src 'none'" in policy and "connect-src" not in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    assert data.startswith("{")
+
+
+def test_the_chart_library_is_the_one_that_was_vendored() -> None:
+    vendor = resources.files("fedelect.report").joinpath("vendor")
+    digest, name = vendor.joinpath("echarts.min.js.sha256").read_text().split()
+    library = vendor.joinpath(name).read_bytes()
+    assert hashlib.sha256(library).hexdigest() == digest
+    assert b"</script" not in library and b"<!--" not in library
+    for licence in ("LICENSE-echarts.txt", "LICENSE-zrender.txt", "LICENSE-tslib.txt", "NOTICE-echarts.txt"):
+        assert vendor.joinpath(licence).read_text().strip()
+    recipe = json.loads((Path(__file__).parents[2] / "tools" / "charts" / "package.json").read_text())
+    assert f"ECharts {recipe['dependencies']['echarts']} ".encode() in library[:200]
+
+
+def test_the_tables_hold_the_figures_of_the_summary_in_full(tmp_path: Path) -> None:
     run = sample_run()
-    level = {"best": 0.75, "random": 0.5}
-    records = [
-        sample_record(
-            run.header, one.selector, one.trial, one.slot, opinions=(level[one.selector] + 0.01 * one.trial,) * 7
-        )
-        for one in run.records
-    ]
-    page = read(write_report(Run(run.header, tuple(records)), tmp_path / "report.html"))
-    rows = {row[0]: row[1:] for row in page.cells}
-    assert rows["bestFixedCohort"][:4] == ["0.755 ± 0.064", "0.755 ± 0.064", "best", "100.0 ± 0.0 %"]
-    assert rows["randomRandomCohort"][:3] == ["0.505 ± 0.064", "0.505 ± 0.064", "0.250 ± 0.000"]
-    assert rows["0"][:2] == ["iid", "6.0"] and rows["6"][:2] == ["skewed", "0.0"]
-    assert [tag for tag, _ in page.tags].count("svg") == 2
+    page = read(write_report(run, tmp_path / "report.html", targets=[0.5]))
+    oracle = next(one for one in summarise(run) if one.label == "best").running_mean.mean
+    for one in summarise(run, oracle=oracle, targets=[0.5]):
+        final, running, counted, gap, regret, slots = page.row("final", one.label)
+        assert one.running_mean_with_untrained is not None and one.regret is not None
+        assert float(final["data-v"] or "") == one.final_opinion.mean
+        assert float(running["data-v"] or "") == one.running_mean.mean
+        assert float(running["data-h"] or "") == one.running_mean.half_width
+        assert float(counted["data-v"] or "") == one.running_mean_with_untrained.mean
+        assert float(regret["data-v"] or "") == pytest.approx(one.regret.mean)
+        assert slots["data-v"] == "12"
+        if one.label == "best":
+            assert gap["text"] == "best"
+        else:
+            assert one.gap_to_best_fixed is not None and float(gap["data-v"] or "") == one.gap_to_best_fixed.mean
+        iid, skewed, jain, never, _, lost = page.row("fairness", one.label)
+        assert float(jain["data-v"] or "") == one.jain_index.mean
+        assert float(never["data-v"] or "") == one.never_chosen.mean
+        assert float(lost["data-v"] or "") == one.upload_failures.mean
+        assert float(iid["data-v"] or "") == one.group_shares["iid"].mean
+        assert float(skewed["data-v"] or "") == one.group_shares["skewed"].mean
+        (target,) = page.row("targets-running", one.label)
+        assert float(target["data-v"] or "") == one.targets[0].slots.mean
+        assert f"{one.targets[0].reached} of 2 trials" in (target["text"] or "")
     assert PROVENANCE.command in page.text and "not complete" not in page.text
+    assert "Nothing was thinned" in page.text
+
+
+def test_clients_never_elected_at_all_are_named(tmp_path: Path) -> None:
+    run = sample_run(client_names=("ann", "bob", "eve", "dan", "fay", "gus", "hal"))
+    page = read(write_report(run, tmp_path / "report.html"))
+    assert page.row("fairness", "best")[4]["text"] == "4dan, fay, gus, hal"
 
 
 def test_markup_from_the_configuration_is_shown_and_never_obeyed(tmp_path: Path) -> None:
-    evil = "<script>alert('x')</script>\"&$title"
+    evil = "</script><script>alert('x')</script><img src=x onerror=alert(1)>\"&$title"
     run = sample_run(
         selectors=(SelectorEntry(label=evil, kind=evil, parameters={evil: evil}),),
         scenario={"name": evil, evil: [evil]},
         groups={evil: (0, 1)},
         client_names=(evil,) * 7,
+        framework="da",
         provenance=msgspec.structs.replace(PROVENANCE, command=evil, platform=evil, versions={evil: evil}),
     )
     path = write_report(run, tmp_path / "report.html")
-    assert "<script" not in path.read_text()
     page = read(path)
-    assert page.text.count(evil) >= 10
+    assert len(page.scripts) == 3
+    assert not any("onerror" in attributes for _, attributes in page.tags)
+    assert page.text.count(evil) >= 8
     assert f"Client selection: {evil}" in page.text
+    assert page.data()["runs"][0]["selectors"][0]["label"] == evil
+    assert page.data()["runs"][0]["clientNames"][0] == f"0 {evil}"
+
+
+def test_a_folder_with_markup_in_its_name_is_shown_and_never_obeyed(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    run = sample_run()
+    with open_run(tmp_path / evil, run.header) as writer:
+        writer.append(run.records)
+    page = read(write_report([tmp_path / evil, run], tmp_path / "report.html"))
+    assert not [tag for tag, _ in page.tags if tag == "img"]
+    assert f"Client selection: {evil} and small" in page.text
+
+
+def test_several_runs_are_put_side_by_side(tmp_path: Path) -> None:
+    runs = [sample_run(), sample_run(seed=4), sample_run(framework="da", slots=3)]
+    page = read(write_report(runs, tmp_path / "report.html"))
+    assert [run["name"] for run in page.data()["runs"]] == ["small", "small (2)", "small (3)"]
+    for name in ("small: best", "small (2): best", "small (3): random"):
+        assert page.row("final", name)
+    assert len(page.tables["table-final"]) == 1 + 6
+    assert page.text.count("To repeat it:") == 3
 
 
 def test_an_empty_run_gives_a_page_that_says_so(tmp_path: Path) -> None:
     page = read(write_report(sample_run(until=0), tmp_path / "report.html"))
     assert "No slot is on record so far." in page.text
     assert "0 of 24 slots are on record" in page.text
-    assert "svg" not in [tag for tag, _ in page.tags]
+    assert page.data()["runs"][0]["curveSlots"] == [] and "nan" not in page.text
 
 
 def test_a_partial_run_says_how_far_it_has_got(tmp_path: Path) -> None:
@@ -116,6 +205,7 @@ def test_a_partial_run_says_how_far_it_has_got(tmp_path: Path) -> None:
     page = read(write_report(Run(run.header, (*run.records, extra)), tmp_path / "report.html"))
     assert "13 of 24 slots are on record (54.2 %)" in page.text
     assert "1 slot was abandoned." in page.text
+    assert page.data()["runs"][0]["curveSlots"] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(("slots", "trials"), [(1, 1), (1, 3), (6, 1)])
@@ -132,38 +222,34 @@ def test_a_run_of_which_every_slot_was_abandoned_gives_a_page(tmp_path: Path) ->
     assert "24 slots were abandoned." in page.text and "nan" not in page.text
 
 
-def test_more_selectors_than_colours_are_told_apart_by_broken_lines(tmp_path: Path) -> None:
-    labels = [f"selector {number}" for number in range(len(LIGHT_COLOURS) + 2)]
-    run = sample_run(selectors=tuple(SelectorEntry(label=label, kind="BpUcb") for label in labels), groups={})
-    path = write_report(run, tmp_path / "report.html")
-    keys = [attributes["style"] for tag, attributes in read(path).tags if attributes.get("class") == "key"]
-    assert len(set(keys)) == len(labels) and len(LIGHT_COLOURS) == len(DARK_COLOURS)
+def test_runs_of_other_drivers_that_know_less_give_a_page(tmp_path: Path) -> None:
+    run = sample_run(source="peers", groups={}, untrained=None, scenario={}, client_names=None)
+    silent = [sample_record(run.header, r.selector, r.trial, r.slot, opinions=None) for r in run.records]
+    page = read(write_report(Run(run.header, tuple(silent)), tmp_path / "report.html"))
+    assert "A run by real processes." in page.text
+    drawn = page.data()["runs"][0]["map"]
+    assert not drawn["placesKnown"] and drawn["sizes"] is None
+    assert all(frames["opinions"] is None for frames in drawn["frames"])
+    assert all(value is not None for value in page.data()["runs"][0]["selectors"][0]["curves"]["opinion"]["mean"])
 
 
-def test_the_same_run_gives_the_same_page_whether_held_or_read_as_a_table(tmp_path: Path) -> None:
-    from fedelect.records import open_run
-
+def test_the_same_run_gives_the_same_page_whether_held_or_read_from_its_folder(tmp_path: Path) -> None:
     run = sample_run()
-    with open_run(tmp_path / "run", run.header) as writer:
+    with open_run(tmp_path / "small", run.header) as writer:
         writer.append(run.records)
     first = write_report(run, tmp_path / "first.html").read_bytes()
-    second = write_report(read_table(tmp_path / "run"), tmp_path / "run" / "report.html").read_bytes()
+    second = write_report(str(tmp_path / "small"), tmp_path / "small" / "report.html").read_bytes()
     assert first == second
-    open_run(tmp_path / "run", run.header).close()
+    open_run(tmp_path / "small", run.header).close()
 
 
-def test_without_matplotlib_the_error_holds_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
+def test_colours_in_light_and_dark_come_in_pairs() -> None:
+    assert len(set(LIGHT_COLOURS)) == len(set(DARK_COLOURS)) == 8
 
-    def refuse(name: str, *rest: Any, **named: Any) -> ModuleType:
-        if name.split(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *rest, **named)
 
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(MissingExtraError, match=r"the report needs .* pip install 'fedelect\[lab\]'"):
-        write_report(sample_run(), tmp_path / "report.html")
-    assert not (tmp_path / "report.html").exists()
+def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="at least one run"):
+        write_report([], tmp_path / "report.html")
 
 
 def test_a_place_that_cannot_be_written_is_an_error_with_its_path(tmp_path: Path) -> None:

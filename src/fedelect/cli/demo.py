@@ -22,16 +22,16 @@ SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the two runs and their reports.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the two runs and their report.")] = Path("runs/demo"),
     slots: Annotated[int, typer.Option(help="Slots in each trial.")] = 40,
     trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 16,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
 ) -> None:
-    """Run FL&FA and FL&DA on the bundled digits with all selectors of the paper, and write the reports."""
+    """Run FL&FA and FL&DA on the bundled digits with all selectors of the paper, and write their report."""
     console = Console()
     config = load_config("digits")
     dataset = load_data(config, "digits")
-    reports = []
+    folders = []
     for framework, names in SELECTORS.items():
         plan = Plan(
             config=config,
@@ -43,8 +43,7 @@ def demo(
         )
         folder = out / framework
         simulate_with_progress(plan, dataset, folder, console)
-        run = read_table(folder)
-        print_summary(run, console)
-        reports.append(write_report(run, folder / "report.html"))
-    for page in reports:
-        console.print(f"open the report: {page}", highlight=False, soft_wrap=True)
+        print_summary(read_table(folder), console)
+        folders.append(folder)
+    page = write_report(folders, out / "report.html")
+    console.print(f"open the report: {page}", highlight=False, soft_wrap=True)

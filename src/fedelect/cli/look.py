@@ -1,6 +1,9 @@
-"""`fedelect show`, `report` and `selectors`: look at what there is."""
+"""`fedelect show`, `report`, `figures`, `live` and `selectors`: look at what there is."""
 
+import contextlib
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +12,29 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect.cli.tables import print_summary, summary_json
+from fedelect.live import DEFAULT_PORT, LiveServer, Watch
 from fedelect.records import read_table
-from fedelect.report import write_report
+from fedelect.report import write_figures, write_report
 from fedelect.selectors import selector_classes
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]
+RunFolders = Annotated[
+    list[Path], typer.Argument(help="A run folder, finished or still running; several side by side.")
+]
+Targets = Annotated[
+    list[float] | None,
+    typer.Option("--target", help="An opinion whose time to be reached is tabulated; several times for several."),
+]
+Host = Annotated[
+    str,
+    typer.Option(help="Address to listen on. Others than this machine's own can be read by whoever reaches them."),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        help=f"Port to listen on, 0 for any free one; {DEFAULT_PORT} if left out and free.", show_default=False
+    ),
+]
 
 
 def show(
@@ -29,12 +50,53 @@ def show(
 
 
 def report(
-    folder: RunFolder,
-    out: Annotated[Path | None, typer.Option(help="The page to write; RUN/report.html if left out.")] = None,
+    folders: RunFolders,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page to write; if left out RUN/report.html, or comparison.html here for several runs."),
+    ] = None,
+    target: Targets = None,
 ) -> None:
-    """Write a run as one self-contained HTML page."""
-    path = write_report(read_table(folder), out or folder / "report.html")
+    """Write a run, or several side by side, as one self-contained HTML page."""
+    usual = folders[0] / "report.html" if len(folders) == 1 else Path("comparison.html")
+    path = write_report(folders, out or usual, targets=target)
     Console().print(f"report: {path}", highlight=False, soft_wrap=True)
+
+
+def figures(
+    folder: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="Folder for the figures; RUN/figures if left out.")] = None,
+    format: Annotated[str, typer.Option(help="pdf, svg or png.")] = "pdf",
+) -> None:
+    """Draw a run's figures for a paper: one column wide, readable in grey. Needs the extra `lab`."""
+    for path in write_figures(folder, out or folder / "figures", format=format):
+        Console().print(f"figure: {path}", highlight=False, soft_wrap=True)
+
+
+def live(
+    folders: Annotated[list[Path], typer.Argument(help="A run folder; may be begun later. Several side by side.")],
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    target: Targets = None,
+) -> None:
+    """Serve the report of a run that is going on, in this or another process, and update it as slots finish."""
+    with LiveServer(Watch(folders, targets=target), host=host, port=port) as server:
+        console = Console()
+        console.print(f"live: {server.address}  (Ctrl-C ends it)", highlight=False, soft_wrap=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+@contextlib.contextmanager
+def serving(folder: Path, console: Console, *, wanted: bool, port: int | None) -> Iterator[None]:
+    """Serve `folder` while the block runs, if it is wanted; at its end pages get the last word."""
+    if not wanted:
+        yield
+        return
+    with LiveServer(Watch([folder]), port=port) as server:
+        console.print(f"live: {server.address}", highlight=False, soft_wrap=True)
+        yield
+        server.last_word()
 
 
 def selectors() -> None:

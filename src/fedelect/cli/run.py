@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from fedelect.cli.load import load_ground
+from fedelect.cli.look import serving
 from fedelect.cli.progress import Bar
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
@@ -66,6 +67,8 @@ def run(
             "With --workers N, in N actors. Needs the extra `ray`.",
         ),
     ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Show the run on a local web page while it goes on.")] = False,
+    live_port: Annotated[int | None, typer.Option(help="Port of that page, 0 for any free one.")] = None,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
@@ -82,7 +85,8 @@ def run(
         seed=seed,
     )
     console = Console()
-    simulate_with_progress(plan, ground, out, console, engine=engine, workers=workers, ray_address=ray)
+    with serving(out, console, wanted=live, port=live_port):
+        simulate_with_progress(plan, ground, out, console, engine=engine, workers=workers, ray_address=ray)
     print_summary(read_table(out), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)

@@ -1,6 +1,8 @@
 """What happened: run folders that cannot be lost, and the figures read from them."""
 
 from fedelect.records.reader import Run as Run
+from fedelect.records.reader import RunFollower as RunFollower
+from fedelect.records.reader import follow_run as follow_run
 from fedelect.records.reader import read_run as read_run
 from fedelect.records.reader import sorted_records as sorted_records
 from fedelect.records.run_folder import Checkpoint as Checkpoint
@@ -17,6 +19,7 @@ from fedelect.records.summary import TargetSummary as TargetSummary
 from fedelect.records.summary import summarise as summarise
 from fedelect.records.table import RunTable as RunTable
 from fedelect.records.table import SelectorTable as SelectorTable
+from fedelect.records.table import TableBuilder as TableBuilder
 from fedelect.records.table import best_fixed as best_fixed
 from fedelect.records.table import curves as curves
 from fedelect.records.table import gaps_to_best_fixed as gaps_to_best_fixed
@@ -38,6 +41,7 @@ __all__ = [
     "Exchange",
     "Provenance",
     "Run",
+    "RunFollower",
     "RunHeader",
     "RunTable",
     "RunWriter",
@@ -45,9 +49,11 @@ __all__ = [
     "SelectorSummary",
     "SelectorTable",
     "SlotRecord",
+    "TableBuilder",
     "TargetSummary",
     "best_fixed",
     "curves",
+    "follow_run",
     "from_array",
     "gaps_to_best_fixed",
     "group_shares",

@@ -73,33 +73,72 @@ def read_header(folder: Path) -> RunHeader:
     return decode_header(text, str(file))
 
 
+def follow_run(path: str | os.PathLike[str]) -> "RunFollower":
+    """The run in folder `path`, to be read as it grows.
+
+    Raises:
+        SchemaError, RunError: As for `read_run`.
+    """
+    folder = Path(path)
+    return RunFollower(folder, read_header(folder))
+
+
+class RunFollower:
+    """Reads a run folder piece by piece while another process may be writing it; made by `follow_run`.
+
+    Attributes:
+        header: What the run is.
+    """
+
+    def __init__(self, folder: Path, header: RunHeader) -> None:
+        self.header = header
+        self._file = folder / SLOTS_NAME
+        self._check = RecordCheck(header)
+        self._seen: dict[tuple[str, int], set[int]] = {}
+        self._line = 0
+        self._end = 0
+
+    def fresh(self) -> Iterator[SlotRecord]:
+        """The records whose lines were completed since the last call, in the order of the file.
+
+        Raises:
+            RunError: A line is damaged or repeats a slot, or the file has become shorter.
+        """
+        return (record for _, record in self.fresh_places())
+
+    def fresh_places(self) -> Iterator[tuple[Place, SlotRecord]]:
+        """The same with the place of each record's line; checked against the header and for repeats."""
+        for line in _complete_lines(self._file, self._end):
+            self._line += 1
+            try:
+                record = decode_record(line)
+                self._check(record)
+            except (*UNREADABLE, RunError) as error:
+                raise RunError(
+                    f"line {self._line} of {self._file} is damaged: {error}; "
+                    f"restore the file from a copy, or run again in a new folder"
+                ) from error
+            slots = self._seen.setdefault((record.selector, record.trial), set())
+            if record.slot in slots:
+                raise RunError(
+                    f"line {self._line} of {self._file} repeats {describe(record)}; restore the file from a copy"
+                )
+            slots.add(record.slot)
+            start, self._end = self._end, self._end + len(line) + 1
+            yield Place(start, self._end), record
+
+
 def scan_records(folder: Path, header: RunHeader) -> Iterator[tuple[Place, SlotRecord]]:
     """Each complete line of slots.jsonl with its place, checked against the header and for repeats."""
-    file = folder / SLOTS_NAME
-    check = RecordCheck(header)
-    seen: dict[tuple[str, int], set[int]] = {}
-    start = 0
-    for number, line in enumerate(_complete_lines(file), 1):
-        try:
-            record = decode_record(line)
-            check(record)
-        except (*UNREADABLE, RunError) as error:
-            raise RunError(
-                f"line {number} of {file} is damaged: {error}; "
-                f"restore the file from a copy, or run again in a new folder"
-            ) from error
-        slots = seen.setdefault((record.selector, record.trial), set())
-        if record.slot in slots:
-            raise RunError(f"line {number} of {file} repeats {describe(record)}; restore the file from a copy")
-        slots.add(record.slot)
-        end = start + len(line) + 1
-        yield Place(start, end), record
-        start = end
+    return RunFollower(folder, header).fresh_places()
 
 
-def _complete_lines(file: Path) -> Iterator[bytes]:
+def _complete_lines(file: Path, start: int) -> Iterator[bytes]:
     try:
         with open(file, "rb") as source:
+            if source.seek(0, os.SEEK_END) < start:
+                raise RunError(f"{file} has become shorter since it was last read; read the run anew")
+            source.seek(start)
             rest = b""
             while block := source.read(_BLOCK_BYTES):
                 lines = (rest + block).split(b"\n")

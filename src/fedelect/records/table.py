@@ -89,7 +89,7 @@ class _Tally:
         self.arrivals = [[0] * header.clients for _ in range(header.trials)]
         self.status = {"done": 0, "abandoned": 0, "skipped": 0}
 
-    def add(self, record: SlotRecord) -> None:
+    def add(self, record: SlotRecord) -> float | None:
         trial, column = record.trial, record.slot - 1
         self.recorded[trial, column] = True
         self.status[record.status] += 1
@@ -101,12 +101,13 @@ class _Tally:
             selections[client] += 1
             attempts[client] += record.rounds
             arrivals[client] += arrived
+        return mean
 
     def finish(self, entry: SelectorEntry) -> SelectorTable:
         return SelectorTable(
             entry=entry,
-            opinion=self.opinion,
-            recorded=self.recorded,
+            opinion=self.opinion.copy(),
+            recorded=self.recorded.copy(),
             selections=np.array(self.selections, dtype=np.int64),
             attempts=np.array(self.attempts, dtype=np.int64),
             arrivals=np.array(self.arrivals, dtype=np.int64),
@@ -151,11 +152,28 @@ def read_table(path: str | os.PathLike[str]) -> RunTable:
     return _collect(header, (record for _, record in scan_records(folder, header)))
 
 
+class TableBuilder:
+    """Fills the table of a run record by record; for a run that is still growing. Records are not checked again."""
+
+    def __init__(self, header: RunHeader) -> None:
+        self._header = header
+        self._tallies = {label: _Tally(header) for label in header.labels}
+
+    def add(self, record: SlotRecord) -> float | None:
+        """Count one more record of the run; its mean opinion (see `mean_opinion`)."""
+        return self._tallies[record.selector].add(record)
+
+    def table(self) -> RunTable:
+        """The table of all records so far; later ones do not change it."""
+        entries = self._header.selectors
+        return RunTable(self._header, {entry.label: self._tallies[entry.label].finish(entry) for entry in entries})
+
+
 def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:
-    tallies = {label: _Tally(header) for label in header.labels}
+    builder = TableBuilder(header)
     for record in records:
-        tallies[record.selector].add(record)
-    return RunTable(header, {entry.label: tallies[entry.label].finish(entry) for entry in header.selectors})
+        builder.add(record)
+    return builder.table()
 
 
 def opinion_curves(run: Run | RunTable) -> dict[str, Floats]:

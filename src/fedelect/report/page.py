@@ -1,49 +1,60 @@
-"""The page: records in, one HTML file out, with nothing to load from anywhere else."""
+"""The page: records in, one HTML file out, with nothing to load from anywhere else.
 
+Data is embedded as JSON in which `<` is written as an escape, so that no text of a configuration can end the script
+element it stands in; everything else of theirs is escaped in `sections`. The page's own policy lets only the two
+scripts run whose hashes it names.
+"""
+
+import base64
+import functools
+import hashlib
 import os
+from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
+
+import msgspec
 
 from fedelect.errors import RunError
-from fedelect.records import Run, RunTable, opinion_curves, running_mean_curves, summarise, tabulate
-from fedelect.report.curves import draw_curves
-from fedelect.report.sections import escape, facts, legend, provenance, selections_table, selectors_table, title_of
-from fedelect.report.style import style_sheet
+from fedelect.records import Run
+from fedelect.report import sections
+from fedelect.report.data import charts_data
+from fedelect.report.reading import Reading, Source, gather_all, read_all
+from fedelect.report.style import colour_rules
 
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>$title</title>
-<style>$style</style>
-</head>
-<body>
-<header><h1>$title</h1>$facts</header>
-<main>$body</main>
-<footer><h2>Where it comes from</h2>$provenance</footer>
-</body>
-</html>
-""")
+_SCRIPTS = ("page.js", "charts.js", "curves.js", "bars.js", "frames.js", "map.js", "live.js")
+
+_PARTS: dict[str, Callable[[Sequence[Reading]], str]] = {
+    "facts": sections.facts,
+    "bounds": sections.bounds,
+    "fairness": sections.fairness,
+    "numbers": sections.numbers,
+    "provenance": sections.provenance,
+    "thinned": sections.thinned,
+}
 
 
-def write_report(run: Run | RunTable, path: str | os.PathLike[str]) -> Path:
-    """Write the report of `run`, finished or not, as one self-contained HTML page.
+def write_report(
+    runs: Source | Sequence[Source], path: str | os.PathLike[str], *, targets: Sequence[float] | None = None
+) -> Path:
+    """Write the report of one or several runs, finished or not, as one self-contained HTML page.
 
     Args:
-        run: What to report; the table of a run too large to hold will do (`fedelect.records.read_table`).
+        runs: What to report: a run in memory or the folder of one, or several of them to show side by side.
         path: The file to write; its folder is made if it is not there.
+        targets: Opinions whose time to be reached is tabulated; chosen from the runs if None.
 
     Returns:
         The file's path.
 
     Raises:
-        MissingExtraError: matplotlib is not installed.
-        RunError: The file cannot be written.
+        RunError: A run cannot be read, or the file cannot be written.
     """
+    sources = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    text = render(read_all(gather_all(sources), targets))
     page = Path(path)
-    text = _render(tabulate(run))
     temporary = page.with_name(page.name + ".new")
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
@@ -57,30 +68,55 @@ def write_report(run: Run | RunTable, path: str | os.PathLike[str]) -> Path:
     return page
 
 
-def _render(table: RunTable) -> str:
-    return _PAGE.substitute(
-        title=escape(title_of(table.header)),
-        style=style_sheet(),
-        facts=facts(table),
-        body=_body(table),
-        provenance=provenance(table.header),
+def render(readings: Sequence[Reading], *, live: bool = False) -> str:
+    """The whole page as text. A live page asks the server it came from for news; see `update_of`."""
+    charts, script = _asset("vendor/echarts.min.js"), _script()
+    return Template(_asset("assets/page.html")).substitute(
+        {name: part(readings) for name, part in _PARTS.items()},
+        title=sections.escape(sections.title_of(readings)),
+        policy=policy((charts, script), live=live),
+        style=colour_rules() + _asset("assets/style.css"),
+        data=embedded({"live": live, "runs": charts_data(readings)}),
+        charts=charts,
+        script=script,
     )
 
 
-def _body(table: RunTable) -> str:
-    if not table.recorded:
-        return "<h2>Nothing to show yet</h2><p>No slot is on record so far.</p>"
-    summaries = summarise(table)
-    labels = [one.label for one in summaries]
-    opinion = draw_curves(list(opinion_curves(table).values()), vertical="mean opinion", name="opinion")
-    running = draw_curves(list(running_mean_curves(table).values()), vertical="running mean", name="running")
-    spread = " \u00b1 and bands are 95 % intervals over trials." if table.header.trials > 1 else ""
-    return (
-        f"<h2>Selectors</h2><p>Opinions are the clients' mean score of the trained model, from 0 to 1.{spread}</p>"
-        f"{selectors_table(table, summaries)}"
-        f"<h2>Opinion over slots</h2>{legend(labels)}"
-        f'<div class="curves"><figure><figcaption>In each slot</figcaption>{opinion}</figure>'
-        f"<figure><figcaption>Mean of all slots so far</figcaption>{running}</figure></div>"
-        f"<h2>Who was elected</h2><p>Slots for which each client was elected, on average over trials.</p>"
-        f"{selections_table(table.header, summaries)}"
-    )
+def update_of(readings: Sequence[Reading]) -> dict[str, Any]:
+    """What changes on a live page, JSON-able: the charts' data, the parts that are text, the title."""
+    return {
+        "runs": charts_data(readings),
+        "parts": {name: part(readings) for name, part in _PARTS.items()},
+        "title": sections.title_of(readings),
+    }
+
+
+def policy(scripts: Sequence[str], *, live: bool) -> str:
+    """The content security policy: the scripts given, inline styles, and on a live page its own server; no more."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    connect = " connect-src 'self';" if live else ""
+    rest = "base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';{connect} {rest}"
+
+
+def embedded(value: object) -> str:
+    r"""`value` as JSON that may stand inside a script element.
+
+    >>> print(embedded("</script>"))
+    "\u003c/script>"
+    """
+    return msgspec.json.encode(value).decode("utf-8").replace("<", "\\u003c")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+@functools.cache
+def _asset(name: str) -> str:
+    return resources.files("fedelect.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _script() -> str:
+    return '(() => {\n"use strict";\n' + "\n".join(_asset(f"assets/{name}") for name in _SCRIPTS) + "\n})();\n"

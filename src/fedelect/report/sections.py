@@ -1,21 +1,27 @@
-"""The parts of the page, each a function from figures to HTML. Whatever comes from a configuration is escaped."""
+"""The parts of the page that are text and tables, each a function from figures to HTML.
+
+Whatever comes from a configuration or a file name is escaped. Cells carry their figures in full (`data-v`, half-width
+of the interval in `data-h`), which is what the page saves as CSV.
+"""
 
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from fedelect.equations.intervals import Interval
-from fedelect.records import RunHeader, RunTable, SelectorSummary, best_fixed
-from fedelect.report.style import colour, is_broken
+from fedelect.records import RunHeader, SelectorSummary
+from fedelect.report.reading import Reading
+from fedelect.report.style import LIGHT_COLOURS
 
 _SOURCES = {"simulator": "the simulator", "flower": "Flower", "peers": "real processes"}
 _FRAMEWORKS = {
     "fa": "Federated analytics: the average opinion reaches the server",
     "da": "Democratized analytics: the clients elect among themselves",
 }
-_NOTHING = "\u2013"
+_NOTHING = "<td>\u2013</td>"
+_SHOWN_NAMES = 12
 
 
 def escape(value: object) -> str:
@@ -23,30 +29,42 @@ def escape(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
-def title_of(header: RunHeader) -> str:
-    """A title for the run: its scenario's name, if it has one. Not escaped."""
-    name = header.scenario.get("name")
+def title_of(readings: Sequence[Reading]) -> str:
+    """A title for the page, not escaped."""
+    if len(readings) > 1:
+        return "Client selection: " + " and ".join(
+            [", ".join(one.run.name for one in readings[:-1]), readings[-1].run.name]
+        )
+    name = readings[0].run.header.scenario.get("name") if readings else None
     return f"Client selection: {name}" if isinstance(name, str) and name else "Client selection"
 
 
-def facts(table: RunTable) -> str:
-    """The run's size and origin, and a warning if it is not complete."""
-    header = table.header
+def facts(readings: Sequence[Reading]) -> str:
+    """Each run's size and origin, and a warning if it is not complete."""
+    if not readings:
+        return '<p class="warning">No run is there so far; the page fills as soon as one begins.</p>'
+    return "".join(_facts(one, named=len(readings) > 1) for one in readings)
+
+
+def _facts(reading: Reading, *, named: bool) -> str:
+    header = reading.run.header
     rows = {
-        "Clients": f"{header.clients:,}",
-        "Cohort size": f"{header.budget:,}",
-        "Slots": f"{header.slots:,}",
-        "Trials": f"{header.trials:,}",
-        "Seed": header.seed,
+        "clients": f"{header.clients:,}",
+        "elected a slot": f"{header.budget:,}",
+        "slots": f"{header.slots:,}",
+        "trials": f"{header.trials:,}",
+        "seed": header.seed,
     }
     cards = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows.items())
+    name = f"<strong>{escape(reading.run.name)}</strong>: " if named else ""
     return (
-        f"<p>{_FRAMEWORKS[header.framework]}. A run by {_SOURCES[header.source]}.</p>"
-        f'<dl class="facts">{cards}</dl>{_warnings(table)}'
+        f"<p>{name}{_FRAMEWORKS[header.framework]}. A run by {_SOURCES[header.source]}.</p>"
+        f'<dl class="facts">{cards}</dl>{_warnings(reading)}'
     )
 
 
-def _warnings(table: RunTable) -> str:
+def _warnings(reading: Reading) -> str:
+    table = reading.run.table
     warnings = []
     if table.recorded < table.header.planned:
         share = 100.0 * table.recorded / table.header.planned
@@ -63,77 +81,171 @@ def _warnings(table: RunTable) -> str:
     return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
 
 
-def selectors_table(table: RunTable, summaries: list[SelectorSummary]) -> str:
-    """One row for each selector: final opinion, running mean, gap, group shares, fairness."""
-    best = best_fixed(table)
-    groups = list(table.header.groups)
-    heads = ["Selector", "Final opinion", "Running mean"]
-    heads += [] if best is None else ["Gap to the best fixed cohort"]
-    heads += [f"Elections of group {group}" for group in groups] + ["Jain's fairness"]
+def numbers(readings: Sequence[Reading]) -> str:
+    """The final table and the time to each target."""
+    untrained = any(one.running_mean_with_untrained is not None for reading in readings for one in reading.summaries)
+    heads = ["selector", "last slot", "mean of all slots", *(["with the untrained model"] if untrained else [])]
+    heads += ["gap to the best cohort", "regret", "slots on record"]
     rows = []
-    for position, one in enumerate(summaries):
+    for reading, one, key in _each(readings):
         cells = [_interval(one.final_opinion), _interval(one.running_mean)]
-        if one.gap_to_best_fixed is not None:
-            cells.append("best" if one.label == best else _interval(one.gap_to_best_fixed))
-        cells += [_interval(one.group_shares[group], percent=True) for group in groups]
-        cells.append(_interval(one.jain_index))
-        name = f'{key(position)}{escape(one.label)}<span class="kind">{escape(one.kind)}</span>'
-        rows.append(_row(name, (f"<td>{cell}</td>" for cell in cells)))
-    return _table(heads, rows, kind="selectors")
+        cells += [_interval(one.running_mean_with_untrained)] if untrained else []
+        cells.append("<td>best</td>" if one.label == reading.best else _interval(reading.gaps[one.label]))
+        cells += [_interval(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
+        rows.append(_row(key, cells))
+    spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in readings) else ""
+    return (
+        f"<p>Opinions are the clients' mean score of the trained model, from 0 to 1. {spread}</p>"
+        + _table("final", heads, rows)
+        + _targets(readings)
+    )
 
 
-def selections_table(header: RunHeader, summaries: list[SelectorSummary]) -> str:
-    """One row for each client: how often each selector elected it, on average over trials."""
-    heads = ["Client", *(["Group"] if header.groups else []), *(one.label for one in summaries)]
-    most = max((max(one.selections) for one in summaries), default=0.0)
+def _trials(reading: Reading) -> int:
+    return reading.run.header.trials
+
+
+def _targets(readings: Sequence[Reading]) -> str:
+    targets = next(([each.target for each in one.targets] for _, one, _ in _each(readings)), [])
+    if not targets:
+        return ""
+    heads = ["selector", *(f"{target:g}" for target in targets)]
+    parts = []
+    for name, title in (("running", "mean of all slots so far"), ("single", "opinion of a slot")):
+        rows = []
+        for reading, one, key in _each(readings):
+            reached = one.targets if name == "running" else reading.by_opinion[one.label]
+            notes = [f"{each.reached} of {each.trials} trials" for each in reached]
+            cells = [_interval(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
+            rows.append(_row(key, cells))
+        parts.append(f"<h4>Until the {title} reaches</h4>" + _table(f"targets-{name}", heads, rows))
+    return (
+        "<h3>Time to a target</h3><p>Slots until an opinion is reached, over all trials; a trial that never gets there "
+        "counts with all its slots. Below: in how many trials it was reached.</p>"
+        f'<div class="pair">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
+    )
+
+
+def fairness(readings: Sequence[Reading]) -> str:
+    """How evenly the elections fell, who was never elected, and whose uploads were lost."""
+    groups = list(dict.fromkeys(group for one in readings for group in one.run.header.groups))
+    heads = ["selector", *(f"elections of {group}" for group in groups), "Jain's index", "never elected in a trial"]
+    heads += ["never elected at all", "uploads lost"]
     rows = []
-    for client in range(header.clients):
-        cells = [f"<td>{escape(_groups_of(header, client))}</td>"] if header.groups else []
-        for one in summaries:
-            times = one.selections[client]
-            heat = times / most if most else 0.0
-            cells.append(f'<td class="heat" style="--heat: {heat:.3f}">{times:,.1f}</td>')
-        name = str(client) if header.client_names is None else f"{client} {header.client_names[client]}"
-        rows.append(_row(escape(name), cells))
-    return _table(heads, rows, kind="clients")
+    for reading, one, key in _each(readings):
+        cells = [_interval(one.group_shares.get(group), percent=True) for group in groups]
+        cells += [_interval(one.jain_index), _interval(one.never_chosen, digits=1)]
+        cells += [_never(reading.run.header, one), _interval(one.upload_failures, percent=True)]
+        rows.append(_row(key, cells))
+    return (
+        "<p>Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat.</p>"
+        + _table("fairness", heads, rows)
+    )
 
 
-def _groups_of(header: RunHeader, client: int) -> str:
-    return ", ".join(group for group, members in header.groups.items() if client in members) or _NOTHING
+def _never(header: RunHeader, one: SelectorSummary) -> str:
+    never = [client for client, times in enumerate(one.selections) if times == 0]
+    if not one.trials:
+        return _NOTHING
+    names = [str(client) if header.client_names is None else header.client_names[client] for client in never]
+    more = ", \u2026" if len(never) > _SHOWN_NAMES else ""
+    who = f'<span class="note">{escape(", ".join(names[:_SHOWN_NAMES]))}{more}</span>' if never else ""
+    return f'<td data-v="{len(never)}">{len(never)}{who}</td>'
 
 
-def legend(labels: Iterable[str]) -> str:
-    """Which colour is which selector."""
-    items = "".join(f"<li>{key(position)}{escape(label)}</li>" for position, label in enumerate(labels))
-    return f'<ul class="legend">{items}</ul>'
+def bounds(readings: Sequence[Reading]) -> str:
+    """What the regret is measured against, and what the theorem's bound is worth."""
+    return "".join(_oracle(one, named=len(readings) > 1) for one in readings if one.oracle is not None)
 
 
-def key(position: int) -> str:
-    """A short piece of the selector's line."""
-    line = "dashed" if is_broken(position) else "solid"
-    return f'<span class="key" style="border-color: {colour(position)}; border-top-style: {line}"></span>'
+def _oracle(reading: Reading, *, named: bool) -> str:
+    oracle = reading.oracle
+    assert oracle is not None
+    text = f"Regret is measured against {oracle.name}, whose mean opinion is {oracle.value:.4f}."
+    if oracle.above:
+        text += (
+            f" {oracle.above:,} of the {oracle.cohorts:,} cohorts played have a higher mean, by luck of few plays or "
+            f"because it is not the best."
+        )
+    if oracle.smallest_gap is not None and oracle.largest_gap is not None:
+        text += (
+            f" Gaps to the cohorts seen below it: R_min = {oracle.smallest_gap:.3g}, R_max = {oracle.largest_gap:.3g}; "
+            f"no run can lose more than T R_max = {reading.run.header.slots * oracle.largest_gap:.3g}."
+        )
+    name = f"<strong>{escape(reading.run.name)}</strong>: " if named else ""
+    return f"<p>{name}{escape(text)}</p>" + "".join(_bound(reading, number) for number in range(len(reading.bounds)))
 
 
-def provenance(header: RunHeader) -> str:
-    """The command that repeats the run, and what it was run with."""
+def _bound(reading: Reading, number: int) -> str:
+    bound = reading.bounds[number]
+    end = bound.at_end
+    worth = "vacuous: it allows more than any run can lose" if end.vacuous else "below T R_max"
+    text = (
+        f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {reading.run.header.slots:,} slots, {worth}."
+    )
+    items = [f"<li><b>Broken:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.broken]
+    items += [f"<li><b>Not known:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.unknown]
+    verdict = f"{len(bound.broken)} of its {len(end.conditions)} conditions are broken"
+    return f"<details><summary>{escape(text)} {verdict}.</summary><ul>{''.join(items)}</ul></details>"
+
+
+def thinned(readings: Sequence[Reading]) -> str:
+    """What the drawings leave out."""
+    notes = [
+        f"{escape(one.run.name) + ': ' if len(readings) > 1 else ''}{escape(note)}"
+        for one in readings
+        for note in one.run.thinning.notes
+    ]
+    if not notes:
+        return "<p>Nothing was thinned: every slot, trial and client on record is drawn.</p>"
+    items = "".join(f"<li>{note}</li>" for note in notes)
+    return f"<p>Drawings are thinned; tables, means and intervals count every record.</p><ul>{items}</ul>"
+
+
+def provenance(readings: Sequence[Reading]) -> str:
+    """The command that repeats each run, and what it was run with."""
+    return "".join(_provenance(one, named=len(readings) > 1) for one in readings)
+
+
+def _provenance(reading: Reading, *, named: bool) -> str:
+    header = reading.run.header
     origin = header.provenance
     versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.versions.items()))
     parameters = msgspec.json.format(msgspec.json.encode([*header.selectors]), indent=2).decode()
     scenario = msgspec.json.format(msgspec.json.encode(header.scenario), indent=2).decode()
+    engine = f", engine {escape(header.engine)}" if header.engine else ""
+    digest = f", data {escape(header.data_digest)}" if header.data_digest else ""
     return (
+        f"{f'<h3>{escape(reading.run.name)}</h3>' if named else ''}"
         f"<p>To repeat it:</p><pre>{escape(origin.command)}</pre>"
-        f"<p>Started {escape(origin.created)} on {escape(origin.platform)}"
+        f"<p>Seed {header.seed}{engine}{digest}. Started {escape(origin.created)} on {escape(origin.platform)}"
         f"{' with ' + escape(versions) if versions else ''}; records of schema version {header.schema}.</p>"
-        f"<details><summary>Scenario</summary><pre>{escape(scenario)}</pre></details>"
+        f"<details><summary>Configuration</summary><pre>{escape(scenario)}</pre></details>"
         f"<details><summary>Selectors</summary><pre>{escape(parameters)}</pre></details>"
     )
 
 
-def _table(heads: list[str], rows: list[str], *, kind: str) -> str:
+def _each(readings: Sequence[Reading]) -> Iterable[tuple[Reading, SelectorSummary, str]]:
+    """Every selector of every run, with the cell that names it; colours count through all runs."""
+    position = 0
+    for reading in readings:
+        for one in reading.summaries:
+            name = f"{reading.run.name}: {one.label}" if len(readings) > 1 else one.label
+            series = f'<span class="key" data-series="{position}" style="--ink: {_colour(position)}"></span>'
+            yield reading, one, f'{series}{escape(name)}<span class="note">{escape(one.kind)}</span>'
+            position += 1
+
+
+def _colour(position: int) -> str:
+    return f"var(--series-{position % len(LIGHT_COLOURS)})"
+
+
+def _table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     return (
-        f'<div class="scroll" tabindex="0"><table class="{kind}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<div class="block"><div class="scroll" tabindex="0" role="region" aria-label="table {name}">'
+        f'<table id="table-{name}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+        f'<p class="save"><button type="button" data-table="table-{name}">CSV</button></p></div>'
     )
 
 
@@ -141,11 +253,17 @@ def _row(name: str, cells: Iterable[str]) -> str:
     return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
-def _interval(interval: Interval, *, percent: bool = False) -> str:
-    if math.isnan(interval.mean):
+def _plain(value: int) -> str:
+    return f'<td data-v="{value}">{value:,}</td>'
+
+
+def _interval(interval: Interval | None, digits: int = 3, *, percent: bool = False, note: str = "") -> str:
+    if interval is None or math.isnan(interval.mean):
         return _NOTHING
-    scale, digits, unit = (100.0, 1, " %") if percent else (1.0, 3, "")
-    mean = f"{interval.mean * scale:.{digits}f}"
-    if interval.half_width is None:
-        return mean + unit
-    return f'{mean} <span class="spread">± {interval.half_width * scale:.{digits}f}</span>{unit}'
+    scale, digits, unit = (100.0, 1, " %") if percent else (1.0, digits, "")
+    text, half = f"{interval.mean * scale:.{digits}f}", ""
+    if interval.half_width is not None:
+        half = f' data-h="{interval.half_width!r}"'
+        text += f' <span class="spread">\u00b1 {interval.half_width * scale:.{digits}f}</span>'
+    below = f'<span class="note">{escape(note)}</span>' if note else ""
+    return f'<td data-v="{interval.mean!r}"{half}>{text}{unit}{below}</td>'

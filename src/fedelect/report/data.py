@@ -1,0 +1,190 @@
+"""What the page's charts are drawn from, as plain values for JSON; the script in assets/ reads it.
+
+Curves are means with half-widths, six digits of each. The map's frames are arrays of whole numbers in base64 (little
+endian): opinions and beliefs in steps of a power of ten, the largest number where there is no value.
+"""
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedelect.equations.intervals import mean_band
+from fedelect.equations.metrics import failure_share
+from fedelect.records import RunHeader, SelectorTable
+from fedelect.report.gather import STATUSES, Frames, Gathered, last_recorded_slot
+from fedelect.report.reading import Reading
+from fedelect.vocabulary import Floats, Ints
+
+OPINION_DECIMALS = 4
+
+
+def charts_data(readings: Sequence[Reading]) -> list[dict[str, Any]]:
+    """One JSON-able object for each run."""
+    return [_run(reading) for reading in readings]
+
+
+def _run(reading: Reading) -> dict[str, Any]:
+    run = reading.run
+    header = run.header
+    slots = run.thinning.curve_slots[run.thinning.curve_slots <= _last_slot(run)]
+    return {
+        "name": run.name,
+        "framework": header.framework,
+        "clients": header.clients,
+        "budget": header.budget,
+        "slots": header.slots,
+        "trials": header.trials,
+        "curveSlots": slots.tolist(),
+        "selectors": [_selector(reading, label, slots) for label in header.labels],
+        "oracle": None if reading.oracle is None else _six(reading.oracle.value),
+        "best": None if reading.best is None else header.labels.index(reading.best),
+        "largestGap": None if reading.oracle is None else reading.oracle.largest_gap,
+        "bounds": [
+            {
+                "selector": header.labels.index(bound.label),
+                "theorem": bound.at_end.theorem,
+                "vacuous": bound.at_end.vacuous,
+                "values": _numbers(bound.curve[: slots.size]),
+            }
+            for bound in reading.bounds
+        ],
+        "clientNames": _client_names(header, run.thinning.map_clients),
+        "map": _map(run),
+    }
+
+
+def _last_slot(run: Gathered) -> int:
+    return max((last_recorded_slot(one) for one in run.table.selectors.values()), default=0)
+
+
+def _selector(reading: Reading, label: str, slots: Ints) -> dict[str, Any]:
+    table, shown = reading.run.table.selectors[label], reading.run.thinning.map_clients
+    failures = failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))
+    return {
+        "label": label,
+        "kind": table.entry.kind,
+        "curves": {name: _band(curves[label], slots) for name, curves in reading.curves.items()},
+        "beliefs": {whose: _band(values, slots) for whose, values in reading.run.beliefs.get(label, {}).items()},
+        "shares": _numbers(selection_shares(table)[shown]),
+        "failures": _numbers(failures[shown]),
+    }
+
+
+def selection_shares(table: SelectorTable) -> Floats:
+    """(N,) in which part of the slots on record, over all trials, each client was elected; nan before the first."""
+    slots = int(table.recorded.sum())
+    return table.selections.sum(axis=0) / slots if slots else np.full(table.selections.shape[-1], np.nan)
+
+
+def _band(values: Floats, slots: Ints) -> dict[str, Any]:
+    band = mean_band(values[:, slots - 1])
+    half = None if np.isnan(band.half_width).all() else _numbers(band.half_width)
+    return {"mean": _numbers(band.mean), "half": half}
+
+
+def _client_names(header: RunHeader, shown: Ints) -> list[str]:
+    names = header.client_names
+    return [str(client) if names is None else f"{client} {names[client]}" for client in shown.tolist()]
+
+
+def _groups(header: RunHeader) -> dict[int, str]:
+    """Client -> the groups it is in, in words."""
+    found: dict[int, list[str]] = {}
+    for name, members in header.groups.items():
+        for client in members:
+            found.setdefault(client, []).append(name)
+    return {client: ", ".join(names) for client, names in found.items()}
+
+
+def _map(run: Gathered) -> dict[str, Any]:
+    header, thinning = run.header, run.thinning
+    shown, groups = thinning.map_clients.tolist(), _groups(header)
+    places, square, recorded = places_of(header)
+    columns = next(iter(run.frames.values())).status.shape[1] if run.frames else 0
+    highest = max((_largest(frames.beliefs) for frames in run.frames.values()), default=0.0)
+    decimals = 4 if highest <= 6.0 else math.floor(math.log10(60_000.0 / highest))
+    return {
+        "trials": thinning.map_trials,
+        "slots": thinning.map_slots[:columns].tolist(),
+        "clients": shown,
+        "places": [[_six(x), _six(y)] for x, y in places[thinning.map_clients].tolist()],
+        "square": [_six(value) for value in square],
+        "placesKnown": recorded,
+        "links": [list(link) for link in thinning.map_links],
+        "sizes": None if header.sizes is None else [header.sizes[client] for client in shown],
+        "upload": None if header.upload_probability is None else [header.upload_probability[one] for one in shown],
+        "groups": [groups.get(client, "") for client in shown],
+        "opinionDecimals": OPINION_DECIMALS,
+        "beliefDecimals": decimals,
+        "statuses": STATUSES,
+        "extents": {
+            "opinion": _extent([frames.opinions for frames in run.frames.values()]),
+            "belief": _extent([frames.beliefs for frames in run.frames.values() if frames.beliefs is not None]),
+        },
+        "frames": [_frames(run.frames[label], decimals) for label in header.labels],
+    }
+
+
+def _frames(frames: Frames, decimals: int) -> dict[str, Any]:
+    opinions = None if np.isnan(frames.opinions).all() else _steps(frames.opinions, OPINION_DECIMALS)
+    return {
+        "status": _packed(frames.status),
+        "rounds": _packed(frames.rounds),
+        "members": _packed(frames.members),
+        "arrivals": _packed(frames.arrivals),
+        "elections": _packed(frames.elections),
+        "opinions": None if opinions is None else _packed(opinions),
+        "beliefs": None if frames.beliefs is None else _packed(_steps(frames.beliefs, decimals)),
+    }
+
+
+def _largest(values: Floats | None) -> float:
+    return 0.0 if values is None else float(np.nanmax(values, initial=0.0))
+
+
+def _extent(arrays: Sequence[Floats]) -> list[float | None]:
+    """Between which values the map's colours run: all but the outermost hundredth at either end, rounded as drawn."""
+    present = np.concatenate([array[~np.isnan(array)] for array in arrays]) if arrays else np.empty(0)
+    if not present.size:
+        return [0.0, 1.0]
+    return [_six(value) for value in np.quantile(present, (0.01, 0.99)).tolist()]
+
+
+def _steps(values: Floats, decimals: int) -> Ints:
+    """The values in whole steps of 10^-decimals, -1 where there is none."""
+    return np.where(np.isnan(values), -1, np.rint(np.nan_to_num(values) * 10.0**decimals)).astype(np.int64)
+
+
+def _packed(values: Ints) -> dict[str, Any]:
+    """Whole numbers as text: two bytes for each, or four where one does not fit; -1 becomes the largest number."""
+    width = 2 if values.max(initial=0) < 0xFFFF else 4
+    whole = values.astype(f"<u{width}")  # -1 wraps around to the largest
+    return {"width": width, "text": base64.b64encode(whole.tobytes()).decode("ascii")}
+
+
+def places_of(header: RunHeader) -> tuple[Floats, tuple[float, float, float, float], bool]:
+    """Where clients are drawn (N, 2), the square (left, bottom, right, top), and whether this is on record."""
+    if header.positions_km is None:
+        turn = 2.0 * np.pi * np.arange(header.clients) / header.clients
+        return 0.5 + 0.42 * np.column_stack([np.sin(turn), np.cos(turn)]), (0.0, 0.0, 1.0, 1.0), False
+    places = np.array(header.positions_km, dtype=np.float64)
+    topology = header.scenario.get("topology")
+    side = topology.get("side_km") if isinstance(topology, dict) else None
+    if isinstance(side, int | float) and side > 0 and places.min() >= 0.0 and places.max() <= side:
+        return places, (0.0, 0.0, float(side), float(side)), True
+    centre = (places.min(axis=0) + places.max(axis=0)) / 2.0
+    reach = max(float(np.ptp(places, axis=0).max()) * 0.55, 1e-9)
+    return places, (centre[0] - reach, centre[1] - reach, centre[0] + reach, centre[1] + reach), True
+
+
+def _numbers(values: ArrayLike) -> list[float | None]:
+    return [_six(value) for value in np.asarray(values, dtype=np.float64).tolist()]
+
+
+def _six(value: float) -> float | None:
+    """The value to six digits; None for nan and infinity, which JSON lacks."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -1,0 +1,163 @@
+"""The live page: follows a folder, says what it waits for, answers this machine only."""
+
+import http.client
+import json
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sample_runs import sample_run
+
+from fedelect.errors import ConfigurationError
+from fedelect.live import LiveServer, Watch
+from fedelect.live.server import LOOPBACK
+from fedelect.records import open_run
+from fedelect.report import update_of
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_run_is_waited_for_followed_and_ended(tmp_path: Path) -> None:
+    run = sample_run()
+    watch = Watch([tmp_path / "run"])
+    first = watch.news()
+    assert first.update["runs"] == [] and "waiting for run to begin" in first.update["message"] and not first.complete
+    assert watch.news() is first
+    with open_run(tmp_path / "run", run.header) as writer:
+        begun = watch.finish()
+        assert begun.version != first.version and "0 of 24 slots" in begun.update["message"]
+        writer.append(run.records[:8])
+        grown = watch.finish()
+        assert grown.update["runs"][0]["curveSlots"] == [1, 2]
+        assert "8 of 24 slots are on record (33.3 %)" in grown.update["parts"]["facts"]
+        writer.append(run.records[8:])
+    end = watch.finish()
+    assert end.complete and end.update["message"].startswith("Complete")
+    assert watch.finish() is end
+
+
+def test_a_folder_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
+    run, other = sample_run(), sample_run(seed=9, until=2)
+    with open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records)
+    watch = Watch([tmp_path / "run"])
+    assert watch.news().complete
+    shutil.rmtree(tmp_path / "run")
+    assert watch.finish().complete  # what was read stays
+    with open_run(tmp_path / "run", other.header) as writer:
+        writer.append(other.records)
+    again = watch.finish()
+    assert not again.complete and again.update["runs"][0]["curveSlots"] == [1, 2]
+
+
+def test_damage_is_told_and_the_page_keeps_what_it_has(tmp_path: Path) -> None:
+    run = sample_run(until=3)
+    with open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records)
+    watch = Watch([tmp_path / "run"])
+    assert not watch.news().update["trouble"]
+    file = tmp_path / "run" / "slots.jsonl"
+    sound = file.read_bytes()
+    file.write_bytes(sound + b"nonsense\n")
+    hurt = watch.finish()
+    assert hurt.update["trouble"] and "line 13" in hurt.update["message"]
+    assert hurt.update["runs"][0]["curveSlots"] == [1, 2, 3]
+    file.write_bytes(sound)
+    assert not watch.finish().update["trouble"]
+
+
+def test_updates_that_are_costly_are_made_more_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, clock = sample_run(), Clock()
+
+    def slow(readings: Any) -> dict[str, Any]:
+        clock.now += 1.0
+        return update_of(readings)
+
+    monkeypatch.setattr("fedelect.live.watch.update_of", slow)
+    with open_run(tmp_path / "run", run.header) as writer:
+        watch = Watch([tmp_path / "run"], clock=clock)
+        first = watch.news()
+        writer.append(run.records[:8])
+        clock.now += 3.5
+        assert watch.news() is first
+        clock.now += 1.0
+        assert watch.news() is not first
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LiveServer]:
+    run = sample_run(until=2)
+    with open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records)
+    with LiveServer(Watch([tmp_path / "run"]), port=0) as serving:
+        yield serving
+
+
+def ask(server: LiveServer, path: str, *, method: str = "GET", host: str | None = None) -> tuple[int, bytes, Any]:
+    connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=10)
+    try:
+        connection.request(method, path, headers={} if host is None else {"Host": host})
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+    finally:
+        connection.close()
+
+
+def test_the_server_gives_the_page_and_then_the_news(server: LiveServer) -> None:
+    status, body, headers = ask(server, "/")
+    assert status == 200 and headers["Content-Type"].startswith("text/html")
+    assert b"connect-src 'self'" in body and b'"live":true' in body
+    assert headers["X-Frame-Options"] == "DENY" and headers["X-Content-Type-Options"] == "nosniff"
+    status, body, _ = ask(server, "/data.json?after=")
+    news = json.loads(body)
+    assert status == 200 and news["runs"][0]["curveSlots"] == [1, 2]
+    assert ask(server, f"/data.json?after={news['version']}")[:2] == (204, b"")
+
+
+@pytest.mark.parametrize("path", ["/run.json", "/../run.json", "/slots.jsonl", "//etc/passwd", "/data.json/x"])
+def test_the_server_gives_nothing_else(server: LiveServer, path: str) -> None:
+    assert ask(server, path)[0] == 404
+
+
+def test_the_server_only_answers_questions(server: LiveServer) -> None:
+    assert ask(server, "/", method="POST")[0] == 501
+
+
+def test_requests_under_another_name_are_refused(server: LiveServer) -> None:
+    assert ask(server, "/", host="evil.example")[0] == 421
+    assert ask(server, "/data.json", host=f"evil.example:{server.port}")[0] == 421
+    assert ask(server, "/data.json", host="192.168.1.7")[0] == 421
+    for name in ("localhost", f"localhost:{server.port}", "127.0.0.1", "[::1]:80"):
+        assert ask(server, "/data.json", host=name)[0] == 200
+
+
+def test_the_server_listens_on_this_machine_alone(server: LiveServer) -> None:
+    assert server.address == f"http://127.0.0.1:{server.port}/"
+    assert server._http.server_address[0] == LOOPBACK
+
+
+def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_otherwise(server: LiveServer, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}: .*--port"):
+        LiveServer(Watch([tmp_path]), port=server.port)
+    with socket.socket() as taken:
+        taken.bind((LOOPBACK, 0))
+        with LiveServer(Watch([tmp_path])) as first, LiveServer(Watch([tmp_path])) as second:
+            assert first.port != second.port
+
+
+def test_the_last_word_waits_for_a_page_that_looks_and_for_nobody_else(server: LiveServer, tmp_path: Path) -> None:
+    server.last_word(patience_s=5.0)  # nobody ever asked: at once
+    ask(server, "/data.json?after=")
+    server.last_word(patience_s=5.0)  # the newest was given: at once
+    assert server._last_given == server._watch.news().version
