@@ -91,14 +91,14 @@ class FakeGrid(Grid):
             answer = node.answer(message)
         except Exception as error:
             answer = Error(2, f"Traceback:\n  some line\n{type(error).__name__}: {error}")
-        if isinstance(answer, Error):
-            self._replies[identifier] = Message(answer, reply_to=message)
-        elif answer is not None:
+        if answer is not None:
             self._replies[identifier] = Message(answer, reply_to=message)
 
     def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
         # Last in, first out: nobody may rely on the order in which replies come.
-        return [self._replies.pop(identifier) for identifier in reversed(list(message_ids)) if identifier in self._replies]
+        return [
+            self._replies.pop(identifier) for identifier in reversed(list(message_ids)) if identifier in self._replies
+        ]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:
         raise AssertionError("not used: it hides who did not answer")

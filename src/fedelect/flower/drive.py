@@ -2,7 +2,6 @@
 
 import copy
 import time
-from collections.abc import Mapping
 
 from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
@@ -23,7 +22,7 @@ from fedelect.flower.saves import (
 from fedelect.flower.settings import Settings
 from fedelect.records import RunWriter, SlotRecord, from_array
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, ClientId, Feedback
+from fedelect.vocabulary import Ask, Feedback
 
 
 class Drive:
@@ -118,7 +117,7 @@ class Drive:
             note = self._tell(ask, survey)
         else:
             self.selector.abandon(ask)
-        self._log(ask, trained, note)
+        self._log(ask, trained, survey, note)
         record = self._record(ask, trained, survey, note, time.monotonic() - begun)
         return self._finish(record, trained.model)
 
@@ -130,16 +129,11 @@ class Drive:
             opinion=self._settings.opinion,
             privacy=self._settings.privacy,
         )
-        _warn(self._rounds, slot, "opinion", answers.failures | survey.rejected)
-        away = set(range(self._rounds.clients.count)) - set(asked)
-        LOG.info(
-            "slot %d: opinions of %s; not there: %s",
-            slot,
-            self._rounds.clients.listed(
-                client for client in asked if survey.opinions[client] == survey.opinions[client]
-            ),
-            self._rounds.clients.missing(asked) if away else "nobody",
-        )
+        clients = self._rounds.clients
+        for client, reason in sorted((answers.failures | survey.rejected).items()):
+            LOG.warning("slot %d: no opinion of %s: %s", slot, clients.listed([client]), reason)
+        if len(asked) < clients.count:
+            LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
         return survey
 
     def _tell(self, ask: Ask, survey: Survey) -> str | None:
@@ -209,20 +203,19 @@ class Drive:
         self._writer.append([record])
         return record
 
-    def _log(self, ask: Ask, trained: Trained, note: str | None) -> None:
+    def _log(self, ask: Ask, trained: Trained, survey: Survey | None, note: str | None) -> None:
         clients = self._rounds.clients
+        opinions = "" if survey is None else f"; opinions of {survey.given} of {clients.count}"
+        if survey is not None and note is None:
+            opinions += f", average {self._feedback(survey).reward:.4f}"
         LOG.info(
-            "slot %d: trained by %s; failed: %s%s",
+            "slot %d: trained by %s; failed: %s%s%s",
             ask.slot,
             clients.listed(client for client, rounds in trained.arrivals.items() if rounds),
             clients.listed(sorted(trained.failures)),
-            "" if note is None else f"; abandoned: {note}",
+            opinions,
+            "" if note is None else f"; abandoned, for {note}",
         )
-
-
-def _warn(rounds: Rounds, slot: int, what: str, failures: Mapping[ClientId, str]) -> None:
-    for client, reason in sorted(failures.items()):
-        LOG.warning("slot %d: no %s of %s: %s", slot, what, rounds.clients.listed([client]), reason)
 
 
 def _index(ask: Ask) -> str:
