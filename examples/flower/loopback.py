@@ -3,6 +3,7 @@
 Nothing is fetched and nothing is sent out. Also what the integration tests of fedelect are driven by.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -99,8 +100,8 @@ class Loopback:
         answer = json.loads(self.flwr("list", CONNECTION, "--run-id", str(run), "--format", "json"))
         return str(answer["runs"][0]["status"])
 
-    def wait(self, run: int, *, deadline_s: float, every_s: float = 3.0) -> str:
-        """The status in which a run ended; TimeoutError if it has not by then."""
+    def wait(self, run: int, *, deadline_s: float, every_s: float = 10.0) -> str:
+        """The status in which a run ended; TimeoutError if it has not by then. Each look costs a second of CPU."""
         until = time.monotonic() + deadline_s
         while not (status := self.status(run)).startswith("finished"):
             if time.monotonic() > until:
@@ -116,10 +117,23 @@ class Loopback:
         """The output of one `flwr` command; RuntimeError if it fails."""
         return self._run(tool("flwr"), *arguments)
 
+    def kill_node(self, number: int) -> None:
+        """Kill a SuperNode and what it started, as a power cut would."""
+        process = self.nodes.pop(number)
+        for pid in (process.pid, *descendants(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+    def stop_node(self, number: int) -> None:
+        """End a SuperNode politely."""
+        process = self.nodes.pop(number)
+        process.terminate()
+        process.wait(timeout=60)
+
     def close(self) -> None:
         """End every process that was started here, and what they started, by pid."""
         processes = [*self.nodes.values(), *([self.superlink] if self.superlink else [])]
-        family = {child for process in processes for child in descendants(process.pid)}
         for process in processes:
             process.terminate()
         for process in processes:
@@ -128,7 +142,7 @@ class Loopback:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        end_all(family)
+        end_all(family(self.folder / "home"))
 
     def _start_superlink(self) -> None:
         options = ["--insecure"]
@@ -242,15 +256,25 @@ def command_of(pid: int) -> str:
         return ""
 
 
+def family(home: Path) -> set[int]:
+    """The processes that run with this FLWR_HOME: they inherit it, so they are ours even if their parent is gone."""
+    mark = f"FLWR_HOME={home}".encode()
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.add(int(entry.name))
+    return found
+
+
 def end_all(pids: set[int], patience_s: float = 5.0) -> None:
     """End processes of ours that are still there, politely at first."""
-    until = time.monotonic() + patience_s
     alive = {pid for pid in pids if command_of(pid)}
     for signal_ in (signal.SIGTERM, signal.SIGKILL):
+        until = time.monotonic() + patience_s
         for pid in alive:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal_)
-            except ProcessLookupError:
-                continue
         while (alive := {pid for pid in alive if command_of(pid)}) and time.monotonic() < until:
             time.sleep(0.1)

@@ -67,11 +67,8 @@ def train(message: Message, context: Context) -> Message:
     model = train_locally(
         LOSSES[settings.kind], model_of(message), inputs, labels, orders, step=settings.step, batch=settings.batch
     )
-    content = {
-        "arrays": ArrayRecord({"model": Array(np.asarray(model))}),
-        "metrics": MetricRecord({"num-examples": len(labels)}),
-    }
-    return Message(RecordDict(content), reply_to=message)
+    arrays, metrics = ArrayRecord({"model": Array(np.asarray(model))}), MetricRecord({"num-examples": len(labels)})
+    return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
 
 
 @client_app.evaluate()
@@ -96,5 +93,9 @@ def main(run: str) -> None:
         arrays = ArrayRecord({"model": Array(initial_model(world()))})
         strategy.start(grid, arrays, num_rounds=SLOTS * CONFIG.rounds_per_slot, timeout=300)
 
-    resources = {"client_resources": {"num_cpus": 1}, "init_args": {"num_cpus": 2, "include_dashboard": False}}
-    run_simulation(server_app, client_app, num_supernodes=CONFIG.clients, backend_config=resources)
+    run_simulation(
+        server_app,
+        client_app,
+        num_supernodes=CONFIG.clients,
+        backend_config={"client_resources": {"num_cpus": 1}, "init_args": {"num_cpus": 2, "include_dashboard": False}},
+    )

@@ -92,15 +92,22 @@ def _gaussian(scale: float) -> Any:
     return dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=scale)
 
 
+_LARGEST_COST = 200.0
+
+
 def _spent(scale: float, sensitivity: float, releases: int, delta: float) -> float:
     """Epsilon at `delta` of `releases` Gaussian releases.
 
     Under zero-concentrated privacy the costs (sensitivity / scale)^2 / 2 add up, so `releases` of them cost what one
-    with sqrt(releases) times the sensitivity does.
+    with sqrt(releases) times the sensitivity does. A cost so high that OpenDP's tighter conversion overflows is
+    converted by the plain bound rho + 2 sqrt(rho ln(1 / delta)); no promise is left to speak of then.
     """
     dp = _opendp()
-    profile = dp.c.make_zCDP_to_approxDP(_gaussian(scale)).map(sensitivity * math.sqrt(releases))
-    return float(profile.epsilon(delta))
+    moved = sensitivity * math.sqrt(releases)
+    cost = float(_gaussian(scale).map(moved))
+    if cost > _LARGEST_COST:
+        return cost + 2.0 * math.sqrt(cost * math.log(1.0 / delta))
+    return float(dp.c.make_zCDP_to_approxDP(_gaussian(scale)).map(moved).epsilon(delta))
 
 
 @functools.lru_cache(maxsize=64)
