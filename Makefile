@@ -4,7 +4,7 @@ VENV   ?= .venv
 BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 
-.PHONY: help setup demo test integration check lint types layers format clean bench-rivals bench
+.PHONY: help setup demo test integration check lint types layers format clean bench-rivals bench bench-flower
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -14,6 +14,7 @@ help:
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
 	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
+	@echo "make bench-flower  what GoalDirected costs on Flower, and what noise on opinions costs (minutes)"
 	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
 
 setup: $(VENV)/.ready
@@ -59,6 +60,10 @@ $(BENCH)/.ready: pyproject.toml benchmarks/rivals.txt
 
 bench: bench-rivals
 	$(BENCH)/bin/python benchmarks/engine.py $(BENCH_OPTIONS)
+
+bench-flower: setup
+	$(BIN)/python benchmarks/flower/overhead.py
+	$(BIN)/python benchmarks/flower/privacy.py
 
 clean:
 	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -33,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     config = preset("digits")
     world = build_scenario(config, load_dataset("digits"))
-    engine = make_engine("stacked", config)
+    engine = make_engine("auto", config)
     examples = [len(labels) for labels in world.test_labels]
     first = -(-world.clients // world.budget)
 

@@ -126,10 +126,12 @@ def test_a_deployment_survives_killed_nodes_and_a_killed_server(tmp_path: Path) 
             link.start_node(number, 4)
         first = link.run(EXAMPLE, settings)
         wait_until(lambda: finished_slots(out) >= 1, deadline_s=400)
-        # In mid-slot 2: a member of its cohort dies for good, and the node of another client is restarted.
-        victim = member_at_work(link.nodes, deadline_s=120)
+        # In mid-slot 2 a member of its cohort, the second cold-start group, dies for good; a client of the first
+        # group is restarted.
+        restarted = by_slot(out)[0].cohort[0]
+        members = {number: node for number, node in link.nodes.items() if number not in by_slot(out)[0].cohort}
+        victim = member_at_work(members, deadline_s=120)
         link.kill_node(victim)
-        restarted = max(set(range(4)) - {victim})
         link.stop_node(restarted)
         link.start_node(restarted, 4)
         wait_until(lambda: finished_slots(out) >= 2, deadline_s=400)
@@ -137,7 +139,7 @@ def test_a_deployment_survives_killed_nodes_and_a_killed_server(tmp_path: Path) 
         assert link.superlink is not None
         (server,) = running("flwr-serverapp", link.superlink.pid)
         os.kill(server, signal.SIGKILL)
-        second = link.run(EXAMPLE, settings)
+        second = link.run(EXAMPLE, settings | {"wait": 10.0})  # one client will not come
         assert second != first
         assert link.wait(second, deadline_s=600) == "finished:completed", link.log(second)[-3000:]
     run = read_run(out)
