@@ -97,3 +97,14 @@ def test_names_must_differ() -> None:
 def test_numbers_in_names_are_ordered_as_numbers() -> None:
     assert in_order(["10", "9", "b2", "b10", "a"]) == ["9", "10", "a", "b2", "b10"]
     assert in_order(["01", "1"]) == ["01", "1"]
+
+
+def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    federation(1)
+    monkeypatch.setattr("fedelect.flower.messages.nodes._INTRODUCTION_S", 0.05)
+    grid = FakeGrid([FakeNode(node_id=8, answer=lambda message: None), calls_itself("berlin")])
+    directory = Directory(grid)
+    for _ in range(4):
+        assert list(directory.present()) == ["berlin"]
+    assert [message.metadata.dst_node_id for message in grid.sent].count(8) == 2
+    assert directory.nameless == [8]

@@ -50,9 +50,7 @@ class OpinionPrivacy:
         Raises:
             ConfigurationError: That is no number of examples, or they are too few for an opinion of any use.
         """
-        if not (1 <= examples <= 1e12 and examples == int(examples)):
-            raise ConfigurationError(f"an opinion over {examples!r} examples cannot be protected; it takes at least 1")
-        scale = _unit_noise(self.epsilon, self.delta, self.releases) / examples
+        scale = self._scale(examples)
         if scale > self.largest_noise:
             raise ConfigurationError(
                 f"{int(examples)} examples would need noise of {scale:.3g}, more than {self.largest_noise:g} allowed"
@@ -67,14 +65,19 @@ class OpinionPrivacy:
 
     def example_level(self, examples: int) -> float:
         """Epsilon of all releases for one example: at most `epsilon`, computed from the noise that is added."""
-        return _spent(self.noise(examples), 1.0 / examples, self.releases, self.delta)
+        return _spent(self._scale(examples), 1.0 / examples, self.releases, self.delta)
 
     def client_level(self, examples: int) -> float:
         """Epsilon of all releases, at the same delta, for a client's whole evaluation set at once.
 
         This is what the noise says about whether the client's data as a whole can be told: usually nothing much.
         """
-        return _spent(self.noise(examples), 1.0, self.releases, self.delta)
+        return _spent(self._scale(examples), 1.0, self.releases, self.delta)
+
+    def _scale(self, examples: float) -> float:
+        if not (1 <= examples <= 1e12 and examples == int(examples)):
+            raise ConfigurationError(f"an opinion over {examples!r} examples cannot be protected; it takes at least 1")
+        return _unit_noise(self.epsilon, self.delta, self.releases) / examples
 
 
 def _opendp() -> Any:

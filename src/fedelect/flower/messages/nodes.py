@@ -28,6 +28,7 @@ INTRODUCTION_RECORD, INTRODUCTION_KEY = "identity", "client"
 _SIMULATED = 1e299  # the simulation engine's nodes have a heartbeat interval of 1e300 s: they cannot be lost
 _LOOK_EVERY_S = 0.5
 _INTRODUCTION_S = 60.0
+_INTRODUCTIONS = 2  # how often a node is asked that does not answer; each time costs everybody a minute
 
 
 class Node(Protocol):
@@ -75,6 +76,7 @@ class Directory:
         self._grid = grid
         self._identity = identity
         self._names: dict[int, str | None] = {}  # by node id; an id never changes hands
+        self._silent: dict[int, int] = {}  # by node id, how often it was asked in vain
 
     def present(self) -> dict[str, int]:
         """Name -> node id of every node that is connected and has a name, in order of names.
@@ -121,15 +123,18 @@ class Directory:
             self._names[node_id] = name or None
 
     def _introductions(self, node_ids: Sequence[int]) -> dict[int, str | None]:
-        """What the nodes call themselves; None for one that cannot say. Those that do not answer are asked again."""
+        """What the nodes call themselves; None for one that cannot say, or has not answered twice."""
         asked = {
             number: Message(RecordDict({"config": ConfigRecord()}), dst_node_id=node_id, message_type=INTRODUCTION)
             for number, node_id in enumerate(node_ids)
         }
         answers = exchange(self._grid, asked, timeout_s=_INTRODUCTION_S)
-        names: dict[int, str | None] = {
-            node_ids[number]: None for number, why in answers.failures.items() if why.startswith("error")
-        }
+        names: dict[int, str | None] = {}
+        for number, why in answers.failures.items():
+            node_id = node_ids[number]
+            self._silent[node_id] = self._silent.get(node_id, 0) + 1
+            if why.startswith("error") or self._silent[node_id] >= _INTRODUCTIONS:
+                names[node_id] = None
         for number, reply in answers.replies.items():
             record = reply.content.get(INTRODUCTION_RECORD)
             said = record.get(INTRODUCTION_KEY) if isinstance(record, ConfigRecord) else None
