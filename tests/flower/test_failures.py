@@ -287,6 +287,12 @@ def misshapen(kind: str, worker: Worker, message: Message) -> RecordDict | Error
         arrays["a"] = Array(np.zeros(5))
     elif kind == "names":
         arrays["c"] = Array(np.zeros(3))
+    elif kind == "damaged":
+        arrays["a"] = Array("float64", (3,), "numpy.ndarray", b"nonsense")
+    elif kind == "wrong inside":
+        arrays["a"] = Array("float64", (3,), "numpy.ndarray", Array(np.zeros(7)).data)
+    elif kind == "list":
+        metrics["loss"] = [0.5, 0.5]
     elif kind == "no arrays":
         del reply["arrays"]
     elif kind == "no metrics":
@@ -296,7 +302,22 @@ def misshapen(kind: str, worker: Worker, message: Message) -> RecordDict | Error
     return reply
 
 
-@pytest.mark.parametrize("kind", ["shape", "names", "no arrays", "no metrics", "negative", "zero", "nan", "infinite"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "shape",
+        "names",
+        "damaged",
+        "wrong inside",
+        "list",
+        "no arrays",
+        "no metrics",
+        "negative",
+        "zero",
+        "nan",
+        "infinite",
+    ],
+)
 def test_an_update_that_cannot_be_averaged_is_left_out(tmp_path: Path, kind: str) -> None:
     grid, workers = federation(N)
     node(grid, 3).answer = lambda message: misshapen(kind, workers[3], message)

@@ -214,7 +214,7 @@ class Drive:
             clients.listed(client for client, rounds in trained.arrivals.items() if rounds),
             clients.listed(sorted(trained.failures)),
             opinions,
-            "" if note is None else f"; abandoned, for {note}",
+            "" if note is None else f"; abandoned: {note}",
         )
 
 

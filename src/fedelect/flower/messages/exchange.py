@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flwr.app import ArrayRecord, Message, RecordDict
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 
 from fedelect.errors import ConfigurationError
@@ -198,11 +198,27 @@ def sound_updates(
 
 def _form(content: RecordDict) -> tuple[list[object], list[object]]:
     arrays = [_array_form(record) for record in content.array_records.values()]
-    return arrays, [sorted(record) for record in content.metric_records.values()]
+    return arrays, [_metric_form(record) for record in content.metric_records.values()]
 
 
 def _array_form(record: ArrayRecord) -> object:
     return sorted((name, tuple(array.shape)) for name, array in record.items())
+
+
+def _metric_form(record: MetricRecord) -> object:
+    return sorted((name, len(value) if isinstance(value, list) else -1) for name, value in record.items())
+
+
+def is_readable(update: Message) -> bool:
+    """Whether the arrays of an update are what they claim to be; costs as much as to read them."""
+    try:
+        for record in update.content.array_records.values():
+            for array in record.values():
+                if array.numpy().shape != tuple(array.shape):
+                    return False
+    except Exception:  # whatever damaged bytes make of it
+        return False
+    return True
 
 
 def _weighs(content: RecordDict, weight: str) -> bool:

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.messages.exchange import LOG, Answers, ChosenNodes, addressed, exchange, sound_updates
+from fedelect.flower.messages.exchange import LOG, Answers, ChosenNodes, addressed, exchange, is_readable, sound_updates
 from fedelect.flower.messages.nodes import Clients
 from fedelect.vocabulary import ClientId, Cohort
 
@@ -120,7 +120,7 @@ class Rounds:
         updates = self._updates(strategy, slot, round_, there, trained) if there else {}
         overall = (slot - 1) * self.per_slot + round_ + 1
         if updates:
-            arrays, metrics = strategy.aggregate_train(self._counted(slot, round_), list(updates.values()))
+            updates, arrays, metrics = self._aggregate(strategy, slot, round_, updates, trained)
             if arrays is not None:
                 trained.model = arrays
             if metrics is not None:
@@ -152,6 +152,25 @@ class Rounds:
                 "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.listed([client]), reason
             )
         return updates
+
+    def _aggregate(
+        self, strategy: Strategy, slot: int, round_: int, updates: dict[ClientId, Message], trained: Trained
+    ) -> tuple[dict[ClientId, Message], ArrayRecord | None, MetricRecord | None]:
+        """What the inner strategy makes of the updates, and of which; damaged ones are looked for only if it fails."""
+        counted = self._counted(slot, round_)
+        try:
+            return updates, *strategy.aggregate_train(counted, list(updates.values()))
+        except Exception:
+            damaged = [client for client, update in updates.items() if not is_readable(update)]
+            if not damaged:
+                raise
+        for client in damaged:
+            trained.failures[client] = "its update is damaged"
+            LOG.warning(
+                "slot %d, round %d: the update of %s is damaged", slot, round_ + 1, self.clients.listed([client])
+            )
+        sound = {client: update for client, update in updates.items() if client not in damaged}
+        return sound, *(strategy.aggregate_train(counted, list(sound.values())) if sound else (None, None))
 
     def _counted(self, slot: int, round_: int) -> int:
         """The number under which the inner strategy and the clients know the round."""
