@@ -4,7 +4,7 @@ VENV   ?= .venv
 BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 
-.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench charts
+.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench bench-flower charts
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -16,6 +16,7 @@ help:
 	@echo "make format  let ruff format the code"
 	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
 	@echo "make charts  build the report's charting library anew (needs npm)"
+	@echo "make bench-flower  what GoalDirected costs on Flower, and what noise on opinions costs (minutes)"
 	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
 
 setup: $(VENV)/.ready
@@ -68,6 +69,10 @@ bench: bench-rivals
 # The report's charting library, from npm packages of the exact versions in tools/charts/package.json. Users need no npm.
 charts:
 	tools/charts/build.sh
+
+bench-flower: setup
+	$(BIN)/python benchmarks/flower/overhead.py
+	$(BIN)/python benchmarks/flower/privacy.py
 
 clean:
 	rm -rf $(VENV) $(BENCH) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

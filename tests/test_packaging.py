@@ -56,6 +56,12 @@ def test_a_missing_extra_prints_its_install_line(installed: Path, tmp_path: Path
 
 
 @pytest.mark.xdist_group("wheel")
+def test_flower_names_its_extra(installed: Path, tmp_path: Path) -> None:
+    done = run(installed / "python", "-c", "import fedelect.flower", cwd=tmp_path)
+    assert done.returncode == 1 and "pip install 'fedelect[flower]'" in done.stderr
+
+
+@pytest.mark.xdist_group("wheel")
 def test_a_run_on_ones_own_data_needs_no_extra(installed: Path, tmp_path: Path) -> None:
     code = (
         "import numpy as np; rng = np.random.default_rng(0); y = np.arange(400) % 4;"

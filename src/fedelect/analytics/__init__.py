@@ -1,5 +1,8 @@
 """A trained model -> what may be known of how good it is: opinions, an average, beliefs."""
 
+from fedelect.analytics.averages import Average as Average
+from fedelect.analytics.averages import average_opinion as average_opinion
+from fedelect.analytics.averages import check_average as check_average
 from fedelect.analytics.democratized import Digest as Digest
 from fedelect.analytics.democratized import Exchange as Exchange
 from fedelect.analytics.democratized import couplings_of as couplings_of
@@ -12,10 +15,13 @@ from fedelect.analytics.survey import load_opinion as load_opinion
 from fedelect.analytics.survey import survey as survey
 
 __all__ = [
+    "Average",
     "Digest",
     "Exchange",
     "Opinion",
     "accuracy",
+    "average_opinion",
+    "check_average",
     "couplings_of",
     "democratized",
     "federated",

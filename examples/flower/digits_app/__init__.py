@@ -1,0 +1,1 @@
+"""An ordinary Flower app whose ServerApp lets a selector decide who trains."""

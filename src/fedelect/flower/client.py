@@ -1,0 +1,110 @@
+"""What a client app may add: a name of its own, and noise on its opinion. Both are optional, and one line each."""
+
+import json
+import os
+from pathlib import Path
+
+from flwr.app import ConfigRecord, Context, Error, Message, MessageType, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.clientapp.typing import ClientAppCallable
+
+from fedelect.errors import ConfigurationError
+from fedelect.flower.messages.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
+from fedelect.flower.privacy import OpinionPrivacy
+
+NAME_KEYS = ("client", "partition-id")
+"""Keys of the node config from which a node takes its name, the first one it has."""
+
+_RELEASED_RECORD, _RELEASED_KEY = "fedelect", "released"
+_REFUSED = 2  # Flower's code for "the client app failed"
+
+
+def introduce(app: ClientApp) -> None:
+    """Let the nodes that run `app` say their name: `client` of their node config, else `partition-id`.
+
+    Needed only where nodes are not registered with a name. A name is worth as much as the node's word: where clients
+    may lie, use node authentication and registered names.
+    """
+
+    @app.query(INTRODUCTION.partition(".")[2])
+    def answer(message: Message, context: Context) -> Message:
+        name = next((context.node_config[key] for key in NAME_KEYS if key in context.node_config), None)
+        if name is None:
+            raise ConfigurationError(
+                "this node has no name; start it with --node-config 'client=\"NAME\"' (any name that no other has)"
+            )
+        record = ConfigRecord({INTRODUCTION_KEY: str(name)})
+        return Message(RecordDict({INTRODUCTION_RECORD: record}), reply_to=message)
+
+
+class PrivateOpinion:
+    """A mod for `@app.evaluate(mods=[...])`: noise on the opinion, and nothing else of the reply leaves the client.
+
+    The app's reply must hold the opinion, a mean of values in [0, 1] over its evaluation examples, and their number.
+    All other records and metrics of the reply are dropped, for they would tell what the noise hides.
+
+    The mod counts what it has released and refuses to exceed `privacy.releases`. It counts in the node's state, which
+    lives as long as the run and the SuperNode do; in a file, if the node config names one as `privacy-ledger`, which
+    also outlives restarts and new runs. Use the file wherever the promise is meant.
+
+    Args:
+        privacy: The promise; the server is given the same.
+        opinion: Name of the metric that is the opinion.
+        examples: Name of the metric that tells over how many examples it was taken.
+    """
+
+    def __init__(self, privacy: OpinionPrivacy, *, opinion: str = "accuracy", examples: str = "num-examples") -> None:
+        self._privacy = privacy
+        self._opinion = opinion
+        self._examples = examples
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Evaluate, then add the noise."""
+        reply = call_next(message, context)
+        if not message.metadata.message_type.startswith(MessageType.EVALUATE) or reply.has_error():
+            return reply
+        spent = _Ledger(context)
+        if spent.released >= self._privacy.releases:
+            return Message(
+                Error(_REFUSED, f"the privacy budget of {self._privacy.releases} opinions is spent"), reply_to=message
+            )
+        opinion, examples = (self._metric(reply.content, name) for name in (self._opinion, self._examples))
+        spent.add()  # before the release: what cannot be written down is not given
+        noisy = self._privacy.release(min(max(opinion, 0.0), 1.0), int(examples))
+        kept = MetricRecord({self._opinion: noisy, self._examples: int(examples)})
+        return Message(RecordDict({"metrics": kept}), reply_to=message)
+
+    def _metric(self, content: RecordDict, name: str) -> float:
+        for record in content.metric_records.values():
+            if name in record:
+                return float(record[name])  # type: ignore[arg-type]
+        raise ConfigurationError(f"the evaluation reply has no metric {name!r}; name the one that it has")
+
+
+class _Ledger:
+    """How many opinions a node has released."""
+
+    def __init__(self, context: Context) -> None:
+        named = context.node_config.get("privacy-ledger")
+        self._file = None if named is None else Path(str(named))
+        self._context = context
+        self.released = self._read()
+
+    def add(self) -> None:
+        """Count one more, durably if there is a file."""
+        self.released += 1
+        if self._file is None:
+            self._context.state[_RELEASED_RECORD] = MetricRecord({_RELEASED_KEY: self.released})
+            return
+        written = self._file.with_name(self._file.name + ".new")
+        with open(written, "w") as file:
+            json.dump({_RELEASED_KEY: self.released}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(written, self._file)
+
+    def _read(self) -> int:
+        if self._file is not None:
+            return int(json.loads(self._file.read_text())[_RELEASED_KEY]) if self._file.exists() else 0
+        record = self._context.state.get(_RELEASED_RECORD)
+        return int(record[_RELEASED_KEY]) if isinstance(record, MetricRecord) else 0  # type: ignore[arg-type]

@@ -1,0 +1,226 @@
+"""Messages out, replies in, by Flower's public grid.
+
+Replies are matched by the message they answer, for the error that stands in for a killed node comes from the SuperLink
+and not from the node. Whoever does not answer is a failure with a reason, never a silent gap. What an inner strategy
+wants to send is taken over and addressed to the clients that were chosen.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+
+from fedelect.errors import ConfigurationError
+from fedelect.vocabulary import ClientId
+
+LOG = logging.getLogger("flwr.fedelect")
+"""Below Flower's own logger, so that lines appear among those of the run."""
+
+_FIRST_LOOK_S, _SLOWER, _LAST_LOOK_S = 0.02, 1.5, 1.0  # quick for short phases, easy on the SuperLink in long ones
+_LONGEST_REASON = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What came back.
+
+    Attributes:
+        replies: The replies with content, in order of client number.
+        failures: For every other client asked, why there is no reply.
+    """
+
+    replies: dict[ClientId, Message] = field(default_factory=dict)
+    failures: dict[ClientId, str] = field(default_factory=dict)
+
+
+def exchange(grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float) -> Answers:
+    """Send every client its message and wait until all have answered or the time is up."""
+    if not asked:
+        return Answers()
+    until = time.monotonic() + timeout_s
+    waiting = _push(grid, asked)
+    arrived: dict[ClientId, Message] = {}
+    pause = _FIRST_LOOK_S
+    while waiting:
+        for reply in grid.pull_messages(list(waiting)):
+            client = waiting.pop(reply.metadata.reply_to_message_id, None)
+            if client is not None:
+                arrived[client] = reply
+        left = until - time.monotonic()
+        if not waiting or left <= 0:
+            break
+        time.sleep(min(pause, left))
+        pause = min(pause * _SLOWER, _LAST_LOOK_S)
+    late = set(waiting.values())
+    answers = Answers()
+    for client in sorted(asked):
+        if client in late:
+            answers.failures[client] = f"no answer within {timeout_s:g} s"
+        elif client not in arrived:
+            answers.failures[client] = "the message could not be sent"
+        elif arrived[client].has_error():
+            answers.failures[client] = f"error {arrived[client].error.code}: {_short(arrived[client].error.reason)}"
+        else:
+            answers.replies[client] = arrived[client]
+    return answers
+
+
+def _push(grid: Grid, asked: Mapping[ClientId, Message]) -> dict[str, ClientId]:
+    """Message id -> client, of the messages that were accepted."""
+    given = list(grid.push_messages(list(asked.values())))
+    # One grid puts nothing in the place of a message it refused, another leaves the place out.
+    ids = given if len(given) == len(asked) else [message.metadata.message_id for message in asked.values()]
+    accepted = {identifier for identifier in given if identifier}
+    return {identifier: client for identifier, client in zip(ids, asked, strict=True) if identifier in accepted}
+
+
+def _short(reason: str | None) -> str:
+    """The last line of a reason, which may be a whole traceback."""
+    lines = [line.strip() for line in (reason or "").splitlines() if line.strip()]
+    return lines[-1][:_LONGEST_REASON] if lines else "no reason given"
+
+
+class ChosenNodes(Grid):
+    """The grid as an inner strategy sees it: with the chosen nodes and no others.
+
+    Args:
+        grid: The real one.
+        node_ids: The nodes that were chosen.
+        at_least: How many nodes the strategy insists on; it is shown made-up ones beyond the chosen, and what it
+            addresses to them is not sent.
+    """
+
+    def __init__(self, grid: Grid, node_ids: Sequence[int], *, at_least: int = 0) -> None:
+        self._grid = grid
+        self._node_ids = [*node_ids, *(-1 - extra for extra in range(at_least - len(node_ids)))]
+        self._looks = 0
+
+    def get_node_ids(self) -> Iterable[int]:
+        """The chosen nodes.
+
+        Raises:
+            ConfigurationError: The strategy keeps asking, so it waits for more nodes than there will be.
+        """
+        self._looks += 1
+        if self._looks > _LOOKS_ALLOWED:
+            raise ConfigurationError(
+                f"the inner strategy waits for more than the {len(self._node_ids)} nodes that were chosen; "
+                f"make it go on with as many as the selector's budget"
+            )
+        return list(self._node_ids)
+
+    def set_run(self, run: object) -> None:
+        """Refused: the run is the outer strategy's."""
+        raise ConfigurationError("an inner strategy may not change the run")
+
+    @property
+    def run(self) -> Any:
+        """The real grid's."""
+        return self._grid.run
+
+    def create_message(
+        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
+    ) -> Message:
+        """A message, not sent."""
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        """By the real grid."""
+        return self._grid.push_messages(messages)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        """By the real grid."""
+        return self._grid.pull_messages(message_ids)
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
+        """By the real grid."""
+        return self._grid.send_and_receive(messages, timeout=timeout)
+
+
+_LOOKS_ALLOWED = 8
+
+
+def addressed(wanted: Iterable[Message], nodes: Mapping[ClientId, int], *, timeout_s: float) -> dict[ClientId, Message]:
+    """What an inner strategy wants to send, one message for each of `nodes` (client -> node id).
+
+    Raises:
+        ConfigurationError: It sends each node something else, and one of the chosen nodes nothing.
+    """
+    messages = list(wanted)
+    own = {message.metadata.dst_node_id: message for message in messages}
+    shared = messages[0] if messages and all(one.content is messages[0].content for one in messages) else None
+    asked = {}
+    for client, node_id in sorted(nodes.items()):
+        message = own.get(node_id)
+        if message is None and shared is not None:
+            message = Message(shared.content, dst_node_id=node_id, message_type=shared.metadata.message_type)
+        if message is None:
+            raise ConfigurationError(
+                "the inner strategy has no message for a client that was chosen; "
+                "a strategy that itself decides who trains cannot be combined with a selector"
+            )
+        message.metadata.ttl = min(message.metadata.ttl, timeout_s)  # nobody should train for a round that is over
+        asked[client] = message
+    return asked
+
+
+def sound_updates(
+    replies: Mapping[ClientId, Message], sent: ArrayRecord, *, weight: str | None
+) -> tuple[dict[ClientId, Message], dict[ClientId, str]]:
+    """The training replies that can be averaged, in order of client number, and what is wrong with the others.
+
+    A reply is sound if its arrays have the names and shapes of the model that was sent, and its weight is a number
+    above 0. Where no reply has that form (a strategy may exchange something else than the model), the form that most
+    replies have is what counts.
+
+    Args:
+        replies: The replies by client.
+        sent: The model that was sent.
+        weight: Name of the metric that weighs a reply in the average; None if there is none.
+    """
+    forms = {client: _form(reply.content) for client, reply in replies.items()}
+    fitting = [form for form in forms.values() if form[0] == [_array_form(sent)]] or list(forms.values())
+    usual = max(fitting, key=fitting.count, default=None)
+    sound, odd = {}, {}
+    for client, reply in sorted(replies.items()):
+        if forms[client] != usual:
+            odd[client] = "its update has another form than the model"
+        elif weight is not None and not _weighs(reply.content, weight):
+            odd[client] = f"its {weight!r} is not a number above 0"
+        else:
+            sound[client] = reply
+    return sound, odd
+
+
+def _form(content: RecordDict) -> tuple[list[object], list[object]]:
+    arrays = [_array_form(record) for record in content.array_records.values()]
+    return arrays, [_metric_form(record) for record in content.metric_records.values()]
+
+
+def _array_form(record: ArrayRecord) -> object:
+    return sorted((name, tuple(array.shape)) for name, array in record.items())
+
+
+def _metric_form(record: MetricRecord) -> object:
+    return sorted((name, len(value) if isinstance(value, list) else -1) for name, value in record.items())
+
+
+def is_readable(update: Message) -> bool:
+    """Whether the arrays of an update are what they claim to be; costs as much as to read them."""
+    try:
+        for record in update.content.array_records.values():
+            for array in record.values():
+                if array.numpy().shape != tuple(array.shape):
+                    return False
+    except Exception:  # whatever damaged bytes make of it
+        return False
+    return True
+
+
+def _weighs(content: RecordDict, weight: str) -> bool:
+    values = [record[weight] for record in content.metric_records.values() if weight in record]
+    return all(isinstance(value, int | float) and 0 < value < float("inf") for value in values)

@@ -1,0 +1,124 @@
+"""From the clients' evaluation replies to what the selector is told.
+
+A client is not believed more than it must be: an opinion that is missing, nan, out of range or no number counts as
+none, never as 0, and the reason is kept. What is left is averaged, robustly if so asked.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from flwr.app import Message, RecordDict
+
+from fedelect.analytics import Average, average_opinion
+from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.vocabulary import ClientId, Feedback, Floats
+
+Opinion = str | Callable[[RecordDict], float]
+"""Name of a metric in the clients' evaluation replies, or a function of such a reply into [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the clients think of a model.
+
+    Attributes:
+        opinions: (N,) nan where a client gave none that counts. With `privacy` they carry noise.
+        noise: (N,) standard deviation of the noise on each; 0 without privacy.
+        rejected: Why a reply did not count, by client.
+    """
+
+    opinions: Floats
+    noise: Floats
+    rejected: dict[ClientId, str]
+
+    @property
+    def given(self) -> int:
+        """How many opinions count."""
+        return int(np.count_nonzero(~np.isnan(self.opinions)))
+
+
+def read_survey(
+    replies: Mapping[ClientId, Message],
+    *,
+    clients: int,
+    opinion: Opinion,
+    privacy: OpinionPrivacy | None = None,
+    examples: str = "num-examples",
+) -> Survey:
+    """The opinions in the clients' evaluation replies.
+
+    Args:
+        replies: The replies by client.
+        clients: N.
+        opinion: Where a reply holds its opinion.
+        privacy: The noise that the clients add, if they do.
+        examples: Name of the metric that tells how many examples an opinion is the average of; for `privacy` only.
+    """
+    survey = Survey(np.full(clients, np.nan), np.zeros(clients), {})
+    for client, reply in replies.items():
+        try:
+            noise = 0.0 if privacy is None else privacy.noise(_number(reply.content, examples))
+            survey.opinions[client] = _checked(_read(reply.content, opinion), noise)
+            survey.noise[client] = noise
+        except _NoOpinionError as reason:
+            survey.rejected[client] = str(reason)
+        except Exception as error:  # whatever a reply makes the user's function raise
+            survey.rejected[client] = f"its reply cannot be read: {type(error).__name__}: {error}"
+    return survey
+
+
+def feedback_of(survey: Survey, *, average: Average, trim: float, private: bool) -> Feedback:
+    """What the selector is told: the opinions and their average, or, if they carry noise, the average alone."""
+    reward = average_opinion(survey.opinions, average, trim=trim)
+    if not private:
+        return Feedback(opinions=survey.opinions, reward=None if average == "mean" else reward)
+    return Feedback(reward=reward, reward_noise=_noise_of_average(survey, average))
+
+
+def _noise_of_average(survey: Survey, average: Average) -> float:
+    """Standard deviation of the noise on the average.
+
+    Exact for the mean. For many Gaussian values that of the median is larger by sqrt(pi / 2), and that of a trimmed
+    mean lies between the two; the larger figure is taken for both.
+    """
+    present = ~np.isnan(survey.opinions)
+    of_mean = math.sqrt(float(np.square(survey.noise[present]).sum())) / max(int(present.sum()), 1)
+    return of_mean if average == "mean" else of_mean * math.sqrt(math.pi / 2)
+
+
+class _NoOpinionError(Exception):
+    """Why a reply holds no opinion."""
+
+
+def _read(content: RecordDict, opinion: Opinion) -> object:
+    return _number(content, opinion) if isinstance(opinion, str) else opinion(content)
+
+
+def _number(content: RecordDict, name: str) -> float:
+    found = [record[name] for record in content.metric_records.values() if name in record]
+    if len(found) != 1:
+        raise _NoOpinionError(f"its reply holds {len(found)} metrics called {name!r} instead of one")
+    value = found[0]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _NoOpinionError(f"its {name!r} is {_short(value)}, which is no number")
+    return float(value)
+
+
+def _checked(value: object, noise: float) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise _NoOpinionError(f"its opinion is {_short(value)}, which is no number")
+    reach = _NOISES * noise
+    if not -reach <= value <= 1.0 + reach:  # nan fails too
+        allowed = "[0, 1]" if noise == 0 else f"[{-reach:.3g}, {1 + reach:.3g}]"
+        raise _NoOpinionError(f"its opinion {_short(value)} is not in {allowed}")
+    return float(value)
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_NOISES = 6.0  # an honest noisy opinion is further out than this once in a billion times

@@ -1,0 +1,150 @@
+"""What a Flower run leaves on disk, and needs to go on: selector, model, inner strategy, the clients' numbers.
+
+One save after every slot, as a checkpoint of the run folder. Training by real clients cannot be repeated, so the save
+holds the slot's record too: it is written first, the record after it, and a process that dies between the two leaves
+a save from which the record is completed. The initial model is kept beside it in `initial.arrays`, for an app that
+draws it anew each time it starts must not go on from another.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from flwr.app import Array, ArrayRecord
+from flwr.serverapp.strategy import Strategy
+
+from fedelect.errors import RunError
+from fedelect.records import SlotRecord
+from fedelect.records.run_folder import replace_file
+
+INITIAL_NAME = "initial.arrays"
+"""File of the run folder that holds the initial model."""
+
+
+class SavedArray(msgspec.Struct, frozen=True):
+    """One array of a model, as Flower serialises it."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    stype: str
+    data: bytes
+
+
+class Save(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a run stands after a slot.
+
+    Attributes:
+        slot: The last slot that was played.
+        selector: The selector's state.
+        names: The clients' names so far, by number.
+        model: The model after that slot.
+        strategy: The inner strategy's state; None where each slot starts with a fresh one.
+        unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
+        record: The slot's record.
+    """
+
+    slot: int
+    selector: dict[str, Any]
+    names: list[str]
+    model: list[SavedArray]
+    strategy: dict[str, Any] | None = None
+    unsaved: str | None = None
+    record: SlotRecord
+
+
+_encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Save)
+_arrays_decoder = msgspec.msgpack.Decoder(list[SavedArray])
+
+encode_save = _encoder.encode
+"""A save as the payload of a checkpoint."""
+
+
+def decode_save(payload: bytes) -> Save:
+    """The save in a checkpoint; RunError if it is something else."""
+    try:
+        return _decoder.decode(payload)
+    except msgspec.MsgspecError as error:
+        raise RunError(f"the run's checkpoint cannot be read: {error}; start the run again in a new folder") from error
+
+
+def pack_arrays(arrays: ArrayRecord) -> list[SavedArray]:
+    """A model as plain values."""
+    return [SavedArray(name, array.dtype, list(array.shape), array.stype, array.data) for name, array in arrays.items()]
+
+
+def unpack_arrays(saved: list[SavedArray]) -> ArrayRecord:
+    """The reverse of `pack_arrays`."""
+    return ArrayRecord({one.name: Array(one.dtype, tuple(one.shape), one.stype, one.data) for one in saved})
+
+
+def keep_initial(folder: Path, arrays: ArrayRecord) -> ArrayRecord:
+    """The run's initial model: `arrays` if the run is new, else what it was begun with."""
+    file = folder / INITIAL_NAME
+    if not file.exists():
+        replace_file(file, _encoder.encode(pack_arrays(arrays)))
+        return arrays
+    try:
+        return unpack_arrays(_arrays_decoder.decode(file.read_bytes()))
+    except (OSError, msgspec.MsgspecError) as error:
+        raise RunError(f"{file} cannot be read: {error}; restore it from a copy, or begin a new folder") from error
+
+
+class UnsavableError(Exception):
+    """The state of a strategy holds something that cannot be written down."""
+
+
+def strategy_state(strategy: Strategy) -> dict[str, Any]:
+    """All attributes of a strategy, and of strategies inside it, as plain values; functions are left out.
+
+    Raises:
+        UnsavableError: An attribute is of a kind that cannot be written down.
+    """
+    if not hasattr(strategy, "__dict__"):
+        raise UnsavableError(f"{type(strategy).__name__} hides its attributes")
+    return {name: _plain(value, f"{type(strategy).__name__}.{name}") for name, value in vars(strategy).items()}
+
+
+def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
+    """Give a strategy that was made in the same way the state that `strategy_state` took."""
+    for name, (kind, value) in state.items():
+        if kind == "strategy":
+            restore_strategy(getattr(strategy, name), value)
+        elif kind != "same":
+            setattr(strategy, name, _restored(kind, value))
+
+
+def _plain(value: object, where: str) -> tuple[str, Any]:
+    """A value with a word for its kind."""
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return "value", value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+        array = np.asarray(value)
+        return "array", [array.dtype.str, list(array.shape), array.tobytes()]
+    if isinstance(value, ArrayRecord):
+        return "arrays", msgspec.to_builtins(pack_arrays(value), builtin_types=(bytes,))
+    if isinstance(value, dict):
+        return "dict", [[_plain(k, where), _plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
+    if isinstance(value, list | tuple):
+        return type(value).__name__, [_plain(item, where) for item in value]
+    if isinstance(value, Strategy):
+        return "strategy", strategy_state(value)
+    if callable(value):
+        return "same", None
+    raise UnsavableError(f"{where} is a {type(value).__name__}")
+
+
+def _restored(kind: str, value: Any) -> Any:
+    if kind == "array":
+        dtype, shape, data = value
+        return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+    if kind == "arrays":
+        return unpack_arrays(msgspec.convert(value, list[SavedArray]))
+    if kind == "dict":
+        return {_restored(*key): _restored(*item) for key, item in value}
+    if kind in ("list", "tuple"):
+        items = [_restored(*item) for item in value]
+        return items if kind == "list" else tuple(items)
+    return value

@@ -1,0 +1,218 @@
+"""A Flower strategy in which a selector decides who trains. See docs/FLOWER.md."""
+
+import copy
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn, final
+
+from flwr.app import ArrayRecord, ConfigRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Result, Strategy
+
+from fedelect.analytics import Average
+from fedelect.errors import ConfigurationError
+from fedelect.flower.drive import Drive
+from fedelect.flower.messages import LOG, Clients, Directory, EvaluateFunction, Identity, Rounds
+from fedelect.flower.opinions import Opinion
+from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.saves import keep_initial
+from fedelect.flower.settings import Settings, Start, label_of, run_header, stored_header
+from fedelect.loop import check_fits
+from fedelect.records import open_run
+from fedelect.selectors import AbstractSelector
+
+
+@final
+class GoalDirected(Strategy):
+    """Lets a selector decide who trains; any other strategy of Flower's Message API aggregates.
+
+    A slot is `rounds_per_slot` rounds by the elected clients, after which all clients that are there evaluate the
+    model. Their opinions are averaged and told to the selector.
+
+    Args:
+        strategy: What aggregates, and says what is sent: FedAvg, FedProx, FedAdam, Krum, your own. It is shown the
+            elected clients only. In a cold start each slot begins with a fresh copy of it, as of the model; in a warm
+            start its state goes on and is saved with the run.
+        selector: Who decides; made for the number of clients and the budget.
+        rounds_per_slot: L.
+        opinion: Name of the metric in the clients' evaluation replies that is their opinion, in [0, 1], or a
+            function of a reply (a RecordDict) into [0, 1].
+        run: The run folder, for records and state; an existing one is gone on with. Relative to where the ServerApp
+            runs, so better absolute.
+        start: "cold" (each slot trains from the initial model) or "warm" (from the last slot's).
+        average: "mean", or against clients that lie together "median" or "trimmed".
+        trim: Share of the opinions that "trimmed" cuts off at each end.
+        quorum: Share of all clients whose opinion is needed; with fewer the slot is abandoned.
+        train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
+        wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
+        abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
+        identity: Where clients' names come from; see `fedelect.flower.messages.nodes`.
+        names: The clients' names in the order of their numbers, if they are known beforehand; else they are numbered
+            by name as they come.
+        privacy: What the clients' `PrivateOpinion` promises, if they add noise.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        selector: AbstractSelector,
+        rounds_per_slot: int,
+        run: str | os.PathLike[str],
+        opinion: Opinion = "accuracy",
+        start: Start = "cold",
+        average: Average = "mean",
+        trim: float = 0.2,
+        quorum: float = 0.5,
+        train_quorum: int = 1,
+        wait_s: float = 300.0,
+        abandoned_allowed: int = 3,
+        identity: Identity = "auto",
+        names: Sequence[str] | None = None,
+        privacy: OpinionPrivacy | None = None,
+    ) -> None:
+        self._settings = Settings(
+            rounds_per_slot=rounds_per_slot,
+            opinion=opinion,
+            start=start,
+            average=average,
+            trim=trim,
+            quorum=quorum,
+            train_quorum=train_quorum,
+            wait_s=wait_s,
+            abandoned_allowed=abandoned_allowed,
+            identity=identity,
+            names=None if names is None else tuple(names),
+            privacy=privacy,
+        )
+        _check_strategy(strategy, start)
+        _check_selector(selector, self._settings)
+        self._strategy = strategy
+        self._selector = selector
+        self._run = Path(run)
+
+    @property
+    def selector(self) -> AbstractSelector:
+        """The selector as it stands; after a resume not the object that was given, but one in its state."""
+        return self._selector
+
+    def summary(self) -> None:
+        """Log what the run is, and the inner strategy's own summary."""
+        selector, settings = self._selector, self._settings
+        LOG.info("\t├──> %s elects %d of %d clients", label_of(selector), selector.budget, selector.clients)
+        LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
+        LOG.info("\t│\t└── run folder: %s", self._run)
+        if settings.privacy is not None:
+            privacy = settings.privacy
+            LOG.info(
+                "\t├──> opinions with noise: epsilon %g, delta %g for one example over %d releases; a client with "
+                "100 examples as a whole: epsilon %.3g",
+                *(privacy.epsilon, privacy.delta, privacy.releases, privacy.client_level(100)),
+            )
+        self._strategy.summary()
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int = 3,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: EvaluateFunction | None = None,
+    ) -> Result:
+        """Run, or go on with, `num_rounds / rounds_per_slot` slots; arguments as Flower's own strategies have them.
+
+        Args:
+            grid: Flower's.
+            initial_arrays: The initial model; a run that is gone on with keeps the one it was begun with.
+            num_rounds: Rounds in all, a multiple of `rounds_per_slot`.
+            timeout: Seconds to wait for the replies to one round of messages.
+            train_config: Sent to the clients with the model to train.
+            evaluate_config: Likewise to evaluate.
+            evaluate_fn: Central evaluation, after each round.
+
+        Returns:
+            The final model, and the metrics of the rounds that were run now.
+
+        Raises:
+            AvailabilityError: Too few clients are there; start again when they are.
+            RunError: The run folder cannot be used, or slots keep being abandoned.
+        """
+        LOG.info("Starting %s:", type(self).__name__)
+        self.summary()
+        slots = self._settings.slots(num_rounds)
+        stored = stored_header(self._run)
+        clients = Clients(
+            Directory(grid, self._settings.identity),
+            self._selector.clients,
+            self._settings.names or (stored and stored.client_names) or (),
+        )
+        if stored is None:
+            self._wait_for_all(clients)
+            names = clients.names if len(clients.names) == clients.count else None
+        else:
+            names = self._settings.names or stored.client_names
+        rounds = Rounds(
+            grid=grid,
+            clients=clients,
+            per_slot=self._settings.rounds_per_slot,
+            continued=self._settings.start == "warm",
+            timeout_s=timeout,
+            quorum=self._settings.train_quorum,
+            train_config=train_config or ConfigRecord(),
+            evaluate_config=evaluate_config or ConfigRecord(),
+            evaluate_fn=evaluate_fn,
+        )
+        header = run_header(self._settings, self._selector, self._strategy, slots=slots, names=names)
+        with open_run(self._run, header) as writer:
+            drive = Drive(self._settings, self._strategy, self._selector, rounds, writer)
+            self._selector = drive.selector
+            if stored is not None and drive.slot < slots:
+                self._wait_for_all(clients)
+            return drive.play(keep_initial(self._run, initial_arrays))
+
+    def _wait_for_all(self, clients: Clients) -> None:
+        needed = self._settings.clients_needed(self._selector)
+        clients.wait(wanted=clients.count, needed=needed, wait_s=self._settings.wait_s)
+
+    def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refused: the selector needs whole slots, which `start` plays."""
+        raise ConfigurationError(
+            "GoalDirected plays its own slots: call its start(); to combine it with a strategy that wraps another, "
+            "wrap the inner one, as in GoalDirected(Wrapper(FedAvg()), ...)"
+        )
+
+    aggregate_train = configure_train
+    configure_evaluate = configure_train
+    aggregate_evaluate = configure_train
+
+
+def _check_strategy(strategy: Strategy, start: str) -> None:
+    if not isinstance(strategy, Strategy):
+        raise ConfigurationError(
+            f"GoalDirected wraps a strategy of flwr.serverapp.strategy, got {type(strategy).__name__}"
+        )
+    if start == "cold":
+        try:
+            copy.deepcopy(strategy)
+        except Exception as error:  # whatever its attributes raise
+            raise ConfigurationError(
+                f"a cold start begins each slot with a fresh copy of {type(strategy).__name__}, which cannot be "
+                f"copied: {error}; make it copyable, or use start='warm'"
+            ) from error
+
+
+def _check_selector(selector: AbstractSelector, settings: Settings) -> None:
+    if not isinstance(selector, AbstractSelector):
+        raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
+    check_fits(selector, "fa", label_of(selector))
+    if settings.privacy is not None and "opinions" in selector.needs:
+        raise ConfigurationError(
+            f"{type(selector).__name__} needs each client's opinion, and with `privacy` there is only a noisy average"
+        )
+    if settings.train_quorum > selector.budget:
+        raise ConfigurationError(f"train_quorum: got {settings.train_quorum}; a cohort has {selector.budget} members")
+    if settings.names is not None and len(settings.names) != selector.clients:
+        raise ConfigurationError(f"names: got {len(settings.names)} names for {selector.clients} clients")

@@ -1,0 +1,110 @@
+"""Stable names for nodes that come, go and come back."""
+
+import pytest
+from flwr.app import ConfigRecord, Error, Message, RecordDict
+from tests.flower.fake_grid import FakeGrid, FakeNode, federation
+
+from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.flower.messages import Clients, Directory
+from fedelect.flower.messages.nodes import in_order
+
+
+def calls_itself(name: str | int | None) -> FakeNode:
+    def answer(message: Message) -> RecordDict | Error:
+        assert message.metadata.message_type == "query.fedelect"
+        if name is None:
+            return Error(2, "ValueError: No query function registered with name 'fedelect'")
+        return RecordDict({"identity": ConfigRecord({"client": name})})
+
+    return FakeNode(node_id=1000 + hash(name) % 1000, answer=answer)
+
+
+def test_a_registered_name_is_the_identity_and_nobody_is_asked() -> None:
+    grid, _ = federation(12)
+    present = Directory(grid).present()
+    assert list(present) == [f"site-{client}" for client in range(12)]
+    assert not grid.sent
+
+
+def test_a_node_without_a_registered_name_is_asked_once() -> None:
+    federation(1)
+    nodes = [calls_itself("berlin"), calls_itself("athens")]
+    grid = FakeGrid(nodes)
+    directory = Directory(grid)
+    assert directory.present() == {"athens": nodes[1].node_id, "berlin": nodes[0].node_id}
+    directory.present()
+    assert len(grid.sent) == 2
+
+
+def test_a_node_that_cannot_say_takes_no_part_and_the_remedy_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    federation(1)
+    nodes = [calls_itself("berlin"), calls_itself(None), calls_itself(7)]
+    directory = Directory(FakeGrid(nodes))
+    assert list(directory.present()) == ["berlin"]
+    assert sorted(directory.nameless) == sorted([nodes[1].node_id, nodes[2].node_id])
+    assert "flwr supernode register" in caplog.text
+    with pytest.raises(AvailabilityError, match=r"nodes without a name: .*introduce"):
+        Clients(directory, 3).wait(wanted=3, needed=2, wait_s=0.0)
+
+
+def test_simulated_nodes_are_numbered_in_the_order_of_their_registration() -> None:
+    nodes = [
+        FakeNode(
+            node_id=identifier, key=b"random", registered=f"2026-01-01T00:00:00.{place:06d}+00:00", heartbeat=1e300
+        )
+        for place, identifier in enumerate([55, 11, 99, 33, 77, 22, 88, 44, 66, 12, 13])
+    ]
+    grid = FakeGrid(nodes[::-1])
+    present = Directory(grid).present()
+    assert list(present.items()) == [(str(place), node.node_id) for place, node in enumerate(nodes)]
+    assert not grid.sent
+
+
+def test_a_key_or_a_function_or_the_node_id_may_be_the_identity() -> None:
+    nodes = [FakeNode(node_id=5, key=b"one"), FakeNode(node_id=6, key=b"two")]
+    keys = list(Directory(FakeGrid(nodes), "key").present())
+    assert len(set(keys)) == 2 and all(key.startswith("key-") for key in keys)
+    again = [FakeNode(node_id=50, key=b"two"), FakeNode(node_id=60, key=b"one")]
+    assert list(Directory(FakeGrid(again), "key").present()) == keys
+    assert Directory(FakeGrid(nodes), "node-id").present() == {"5": 5, "6": 6}
+    assert Directory(FakeGrid(nodes), lambda node: node.public_key.decode()).present() == {"one": 5, "two": 6}
+
+
+def test_of_two_nodes_with_one_name_the_last_to_come_counts(caplog: pytest.LogCaptureFixture) -> None:
+    old = FakeNode(node_id=9, name="site", registered="2026-01-01T00:00:00+00:00")
+    new = FakeNode(node_id=4, name="site", registered="2026-01-01T00:01:00+00:00")
+    assert Directory(FakeGrid([new, old])).present() == {"site": 4}
+    assert "two nodes are called site: 4 counts, 9 does not" in caplog.text
+
+
+def test_a_stranger_takes_no_part_once_all_clients_are_known(caplog: pytest.LogCaptureFixture) -> None:
+    grid, _ = federation(3)
+    clients = Clients(Directory(grid), 3)
+    assert len(clients.where()) == 3
+    grid.nodes.append(FakeNode(node_id=999, name="stranger"))
+    assert len(clients.where()) == 3 and "stranger takes no part" in caplog.text
+    assert clients.missing([0, 2]) == "site-1" and clients.missing([0, 1, 2]) == "nobody"
+
+
+def test_names_must_differ() -> None:
+    grid, _ = federation(3)
+    with pytest.raises(ConfigurationError, match="'a' is given twice"):
+        Clients(Directory(grid), 3, ["a", "b", "a"])
+    with pytest.raises(ConfigurationError, match="4 names for 3 clients"):
+        Clients(Directory(grid), 3, ["a", "b", "c", "d"])
+
+
+def test_numbers_in_names_are_ordered_as_numbers() -> None:
+    assert in_order(["10", "9", "b2", "b10", "a"]) == ["9", "10", "a", "b2", "b10"]
+    assert in_order(["01", "1"]) == ["01", "1"]
+
+
+def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    federation(1)
+    monkeypatch.setattr("fedelect.flower.messages.nodes._INTRODUCTION_S", 0.05)
+    grid = FakeGrid([FakeNode(node_id=8, answer=lambda message: None), calls_itself("berlin")])
+    directory = Directory(grid)
+    for _ in range(4):
+        assert list(directory.present()) == ["berlin"]
+    assert [message.metadata.dst_node_id for message in grid.sent].count(8) == 2
+    assert directory.nameless == [8]

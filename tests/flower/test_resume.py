@@ -1,0 +1,219 @@
+"""Killed at any moment, a run goes on from the last finished slot with the same choices."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, Message
+from flwr.serverapp.strategy import FedAdam, FedAvg
+from tests.flower.fake_grid import federation, initial_arrays
+from tests.flower.test_goal_directed import K, L, N, directed, records
+
+from fedelect.errors import RunError, RunLockedError, RunMismatchError
+from fedelect.flower.saves import UnsavableError, restore_strategy, strategy_state
+from fedelect.records import RunWriter
+from fedelect.selectors import QuickInitUcb
+
+SLOTS = 8
+
+
+class Killed(BaseException):
+    """Stands in for SIGKILL: nothing in the library catches it."""
+
+
+def without_time(run: Path) -> list[Any]:
+    return [(row.slot, row.cohort, row.indices, row.opinions, row.reward, row.status) for row in records(run)]
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> list[Any]:
+    directed(tmp_path / "whole").start(federation(N)[0], initial_arrays(), num_rounds=SLOTS * L)
+    return without_time(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("start", ["cold", "warm"])
+@pytest.mark.parametrize("after", [0, 1, K, K * L + 1, K * L + N - 1, 5 * (K * L + N) + 2])
+def test_killed_while_clients_work_it_goes_on_with_the_same_choices(tmp_path: Path, start: str, after: int) -> None:
+    directed(tmp_path / "whole", FedAdam(eta=0.5), start=start).start(
+        federation(N)[0], initial_arrays(), num_rounds=SLOTS * L
+    )
+    grid, _ = federation(N)
+
+    def kill(message: Message) -> None:
+        if len(grid.sent) > after:
+            raise Killed
+
+    grid.before = kill
+    with pytest.raises(Killed):
+        directed(tmp_path / "run", FedAdam(eta=0.5), start=start).start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    grid.before = lambda message: None
+    result = directed(tmp_path / "run", FedAdam(eta=0.5), start=start).start(
+        grid, initial_arrays(), num_rounds=SLOTS * L
+    )
+    assert without_time(tmp_path / "run") == without_time(tmp_path / "whole")
+    assert min(result.train_metrics_clientapp) == L * (after // (K * L + N)) + 1
+
+
+@pytest.mark.parametrize("method", ["append", "save_checkpoint"])
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_between_save_and_record_nothing_is_lost_or_told_twice(
+    tmp_path: Path, whole: list[Any], monkeypatch: pytest.MonkeyPatch, method: str, before: bool
+) -> None:
+    real: Callable[..., Any] = getattr(RunWriter, method)
+    calls = []
+
+    def dies(self: RunWriter, *args: Any) -> Any:
+        calls.append(1)
+        if len(calls) < 3:
+            return real(self, *args)
+        if not before:
+            real(self, *args)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RunWriter, method, dies)
+        with pytest.raises(Killed):
+            directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=SLOTS * L)
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=SLOTS * L)
+    assert without_time(tmp_path / "run") == whole
+
+
+def test_a_finished_run_is_handed_back_without_a_single_message(tmp_path: Path) -> None:
+    first = directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+    grid, _ = federation(N)
+    grid.nodes = []
+    again = directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=2 * L)
+    assert not grid.sent and (again.arrays["b"].numpy() == first.arrays["b"].numpy()).all()
+
+
+def test_an_app_that_draws_its_initial_model_anew_goes_on_from_the_first(tmp_path: Path, whole: list[Any]) -> None:
+    grid, _ = federation(N)
+
+    def kill(message: Message) -> None:
+        if len(grid.sent) > 60:
+            raise Killed
+
+    grid.before = kill
+    with pytest.raises(Killed):
+        directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    grid.before = lambda message: None
+    other = ArrayRecord({name: Array(array.numpy() + 5.0) for name, array in initial_arrays().items()})
+    directed(tmp_path / "run").start(grid, other, num_rounds=SLOTS * L)
+    assert without_time(tmp_path / "run") == whole
+
+
+def test_names_keep_their_numbers_when_more_clients_come(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    everybody = list(grid.nodes)
+    grid.nodes = [node for node in everybody if node.name not in ("site-0", "site-1")]
+    directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    seen = records(tmp_path / "run")[0].opinions
+    assert seen is not None and seen[N - 2 :] == (None, None)  # numbers without a name yet
+
+    def kill(message: Message) -> None:
+        if len(grid.sent) > 60:
+            raise Killed
+
+    grid, _ = federation(N)
+    grid.nodes = [node for node in grid.nodes if node.name not in ("site-0", "site-1")]
+    grid.before = kill
+    with pytest.raises(Killed):
+        directed(tmp_path / "late").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    grid, _ = federation(N)
+    directed(tmp_path / "late").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    last = records(tmp_path / "late")[-1].opinions
+    assert last is not None and None not in last
+    honest = [o / (1 - 0.001 * client) for o, client in zip(last, [*range(2, N), 0, 1], strict=True) if o is not None]
+    assert max(honest) - min(honest) < 1e-12  # site-2 is client 0, ..., site-0 came last but one
+
+
+def test_the_state_of_a_servers_optimiser_survives_as_it_was() -> None:
+    adam = FedAdam(eta=0.5)
+    adam.m_t = {"a": np.arange(3.0)}
+    adam.current_arrays = {"a": np.array([[1.5]], dtype=np.float32)}
+    twin = FedAdam(eta=0.5)
+    restore_strategy(twin, strategy_state(adam))
+    assert twin.m_t is not None and (twin.m_t["a"] == np.arange(3.0)).all() and twin.v_t is None
+    assert twin.current_arrays is not None and twin.current_arrays["a"].dtype == np.float32
+    assert twin.train_metrics_aggr_fn is adam.train_metrics_aggr_fn
+
+
+class Sealed:
+    """Something that cannot be written down."""
+
+
+def test_a_strategy_that_cannot_be_saved_runs_but_resume_is_refused_with_the_reason(tmp_path: Path) -> None:
+    strategy = FedAvg()
+    strategy.helper = Sealed()  # type: ignore[attr-defined]
+    with pytest.raises(UnsavableError, match=r"FedAvg\.helper is a Sealed"):
+        strategy_state(strategy)
+    grid, _ = federation(N)
+
+    def kill(message: Message) -> None:
+        if len(grid.sent) > 40:
+            raise Killed
+
+    grid.before = kill
+    with pytest.raises(Killed):
+        directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    grid.before = lambda message: None
+    with pytest.raises(
+        RunError, match=r"cannot be resumed: the state of the inner strategy .* FedAvg\.helper is a Sealed"
+    ):
+        directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
+
+
+def test_a_cold_start_needs_no_saved_strategy(tmp_path: Path, whole: list[Any]) -> None:
+    grid, _ = federation(N)
+
+    def kill(message: Message) -> None:
+        if len(grid.sent) > 40:
+            raise Killed
+
+    grid.before = kill
+    strategy = FedAvg()
+    strategy.helper = Sealed()  # type: ignore[attr-defined]
+    with pytest.raises(Killed):
+        directed(tmp_path / "run", strategy).start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    grid.before = lambda message: None
+    directed(tmp_path / "run", strategy).start(grid, initial_arrays(), num_rounds=SLOTS * L)
+    assert without_time(tmp_path / "run") == whole
+
+
+def test_records_without_a_sound_save_are_refused(tmp_path: Path) -> None:
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+    for file in (tmp_path / "run" / "checkpoint").iterdir():
+        file.unlink()
+    with pytest.raises(RunError, match="what real clients did cannot be repeated"):
+        directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+
+def test_a_damaged_save_or_initial_model_is_refused(tmp_path: Path) -> None:
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+    (tmp_path / "run" / "initial.arrays").write_bytes(b"\x93nonsense")
+    with pytest.raises(RunError, match=r"initial\.arrays cannot be read"):
+        directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+
+def test_another_seed_or_another_selector_does_not_take_a_run_up(tmp_path: Path) -> None:
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+    other = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=2)
+    with pytest.raises(RunMismatchError, match="seed: 1 -> 2"):
+        directed(tmp_path / "run", selector=other).start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+
+def test_two_servers_cannot_write_one_run(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    second: list[type] = []
+
+    def intrude(message: Message) -> None:
+        if not second:
+            second.append(RunLockedError)
+            with pytest.raises(RunLockedError):
+                directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+    grid.before = intrude
+    directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=2 * L)
+    assert second and len(records(tmp_path / "run")) == 2
