@@ -55,9 +55,10 @@ def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], faults: i
         for failed in itertools.combinations(range(clients), count):
             diameter = _diameter(near, ~sum(1 << client for client in failed), clients)
             if diameter is None:
+                without = f"without clients {list(failed)} the others are" if failed else "some clients are"
                 raise ConfigurationError(
-                    f"the graph does not survive {faults} faults: without clients {list(failed)} the others are cut "
-                    "off from each other; add links or lower `faults`"
+                    f"the graph does not survive {faults} faults: {without} cut off from each other; add links"
+                    + (" or lower `faults`" if faults else "")
                 )
             worst = max(worst, diameter)
     return worst

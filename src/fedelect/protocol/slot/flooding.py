@@ -51,7 +51,8 @@ class Flood:
         self._rounds = rounds
         self._heard = dict.fromkeys(neighbours, 0)
         self._shown: dict[int, dict[int, Entry]] = {neighbour: {} for neighbour in self._heard}
-        self._sent: dict[int, dict[int, tuple[Entry, int]]] = {neighbour: {} for neighbour in self._heard}
+        # For each neighbour, the clients whose entry it may lack, and in which round that was first sent (0: not yet).
+        self._due: dict[int, dict[int, int]] = {neighbour: {} for neighbour in self._heard}
 
     def news(self, entries: Iterable[Entry]) -> list[Entry]:
         """Those of `entries` that say more than is known: they have to be verified before `learn`."""
@@ -72,13 +73,17 @@ class Flood:
             before = self.entries.get(entry.client)
             after = entry if before is None else join(before, entry)
             if source is not None:
-                self._shown[source][entry.client] = join(self._shown[source].get(entry.client, entry), entry)
-            if alike(before, after):
-                continue
-            if not isinstance(after, SignedValue):
-                proofs.append(after)
-            if not self.frozen:
-                self.entries[entry.client] = after
+                shown = self._shown[source]
+                shown[entry.client] = join(shown.get(entry.client, entry), entry)
+            if not alike(before, after):
+                if not isinstance(after, SignedValue):
+                    proofs.append(after)
+                if not self.frozen:
+                    self.entries[entry.client] = after
+                    for due in self._due.values():
+                        due[entry.client] = 0
+            if source is not None and alike(self.entries.get(entry.client), shown[entry.client]):
+                self._due[source].pop(entry.client, None)
         if source is not None:
             self._heard[source] = max(self._heard[source], round_number)
         return proofs
@@ -88,18 +93,16 @@ class Flood:
 
         With `everything`, also what it must have only if it has not given this peer up.
         """
-        shown, sent, heard = self._shown[neighbour], self._sent[neighbour], self._heard[neighbour]
-        outgoing = []
-        for client, entry in self.entries.items():
-            if alike(shown.get(client), entry):
-                continue
-            before, since = sent.get(client, (None, 0))
-            if not alike(before, entry):
-                sent[client] = (entry, self.round)
-            elif since < heard and not everything:  # it ended round `since`, for which it needed our message
-                continue
-            outgoing.append(entry)
-        return tuple(outgoing)
+        if everything:
+            shown = self._shown[neighbour]
+            return tuple(entry for client, entry in self.entries.items() if not alike(shown.get(client), entry))
+        due, heard = self._due[neighbour], self._heard[neighbour]
+        for client, since in list(due.items()):
+            if since == 0:
+                due[client] = self.round
+            elif since < heard:  # it ended that round, for which it needed our message
+                del due[client]
+        return tuple(self.entries[client] for client in due)
 
     def heard(self, neighbour: int) -> int:
         """The latest round that `neighbour` has sent; 0 if none."""
