@@ -113,9 +113,9 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
         rounds=int(rng.integers(1, 3)),
         faults=plan.faults,
         lying=plan.liars > 0,
-        resend_s=0.25,
-        patience=4,
-        slot_s=8.0,
+        resend_s=0.3,
+        patience=3,
+        slot_s=5.0,
     )
     long_s = (config.slot_s + 0.5) * plan.slots
     liars = frozenset(rng.permutation(clients)[: plan.liars].tolist())
@@ -145,7 +145,7 @@ def _conditions(rng: np.random.Generator) -> LinkConditions:
     harsh = rng.random()
     return LinkConditions(
         shortest_delay_s=0.01,
-        longest_delay_s=float(rng.choice([0.03, 0.3, 1.0])),
+        longest_delay_s=float(rng.choice([0.03, 0.2, 0.6])),
         loss=float(rng.choice([0.0, 0.05, 0.3])) if harsh < 0.8 else 0.6,
         repetition=float(rng.choice([0.0, 0.2])),
     )

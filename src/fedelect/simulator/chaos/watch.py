@@ -41,7 +41,7 @@ class Watch:
         self._signers: dict[Statement, set[int]] = {}
         self._honest_votes: dict[tuple[int, int], Statement] = {}
         self._seen: set[tuple[int, bytes]] = set()
-        self.agreed: dict[int, set[tuple[int, ...]]] = {}
+        self.agreed: dict[int, set[bytes]] = {}  # slot -> names of the certificates that honest clients saw
         self.violations: list[str] = []
 
     def message(self, message: Message) -> None:
@@ -70,17 +70,17 @@ class Watch:
     def decided(self, client: int, effect: CohortAgreed) -> None:
         """A client says that a slot is decided."""
         if client not in self._liars:
-            self.agreed.setdefault(effect.slot, set()).add(effect.cohort)
+            self.agreed.setdefault(effect.slot, set()).add(effect.certificate.identity)
             self._certificate(effect.certificate)
 
     def splits(self) -> list[int]:
-        """The slots for which two different statements can be certified, or two cohorts were decided on."""
+        """The slots for which two different statements can be certified, or two were decided on."""
         certified: dict[int, set[Statement]] = {}
         for statement, signers in self._signers.items():
             if len(signers) >= _quorum(self._config):
                 certified.setdefault(statement.slot, set()).add(statement)
         twice = {slot for slot, statements in certified.items() if len(statements) > 1}
-        return sorted(twice | {slot for slot, cohorts in self.agreed.items() if len(cohorts) > 1})
+        return sorted(twice | {slot for slot, names in self.agreed.items() if len(names) > 1})
 
     def refused(self, client: int, message: Message, reason: Exception) -> None:
         """A client refused a message; between honest clients that never happens."""
