@@ -166,7 +166,7 @@ def test_after_a_skipped_slot_the_next_election_uses_the_same_opinions() -> None
     first = good.ask()
     good.tell(first, Feedback(opinions=opinions_of(1, 9)))
     reasons: list[str] = []
-    asks = []
+    asks: list[Ask] = []
     while len(asks) < 3:
         try:
             asks.append(bad.ask())

@@ -9,14 +9,15 @@ import numpy as np
 
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.signed import Certificate, Statement, Vote, map_hash
+from fedelect.protocol.signed import Certificate, SignedValue, Statement, Vote, map_hash
+from fedelect.protocol.signed.statements import one_nan
 from fedelect.protocol.slot.attendance import Attendance
 from fedelect.protocol.slot.belief_exchange import BeliefExchange, Outgoing
 from fedelect.protocol.slot.election import decide
 from fedelect.protocol.slot.flooding import Flood
 from fedelect.protocol.slot.voting import Ballots
 from fedelect.protocol.transitions import State
-from fedelect.protocol.wire.effects import Effect, Send, SlotSkipped
+from fedelect.protocol.wire.effects import Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
 from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage
 from fedelect.vocabulary import Ints
 
@@ -47,6 +48,16 @@ class OpenSlot:
         self.previous = previous
         self.flood = Flood(self._couplings, self._config.flood_rounds)
         self.ballots = Ballots(self._couplings, self._config.quorum)
+
+    def deadlines(self) -> list[Effect]:
+        """The moments to be told of."""
+        waits = ((Wait.SLOT, self._config.slot_s), (Wait.RESEND, self._config.resend_s))
+        return [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+
+    def claim(self, mean: float, belief: float) -> SignedValue:
+        """This client's value, not signed yet."""
+        numbers = one_nan(mean), one_nan(belief)
+        return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers)
 
     def start_exchange(self, opinion: float) -> list[Effect]:
         """Round 1 of the beliefs."""

@@ -1,12 +1,9 @@
 """One client's side of the decentralised election: events in, effects out.
 
-A peer knows the configuration, its own opinion and what it is told. It has no clock, no sockets, no files and no
-chance: the host calls it when something happens and carries out, in order, the effects it returns. For every slot
-it settles its belief with its neighbours, is told by the host what to claim, floods signed values for a fixed number
-of rounds, votes for the cohort that follows from them, and decides when a quorum has voted alike.
-
-Two things are signed in a slot, a value and a vote, and neither leaves before the host has said that it is on stable
-storage. A peer made again from those records never signs a second vote for a slot.
+A peer has no clock, sockets, files or chance: the host calls it when something happens and carries out, in order, the
+effects it returns. For every slot it settles its belief with its neighbours, is told by the host what to claim, floods
+signed values for a fixed number of rounds, votes for the cohort that follows, and decides when a quorum voted alike.
+Nothing it signs leaves before the host says that it is stored; made again from its records it never votes twice.
 
 Rule: whatever raises has changed nothing.
 """
@@ -27,27 +24,22 @@ from fedelect.protocol.history_exchange import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
 from fedelect.protocol.open_slot import OpenSlot
 from fedelect.protocol.signed import Certificate, SignedValue, Signer, Verifier, Vote
-from fedelect.protocol.signed.statements import one_nan
 from fedelect.protocol.slot import Entry
 from fedelect.protocol.transitions import OPEN, Event, State, next_state
-from fedelect.protocol.wire import (
-    BeliefMessage,
+from fedelect.protocol.wire.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     Effect,
-    GossipMessage,
     HistoryAdvanced,
-    HistoryMessage,
-    HistoryRequest,
     LiarProven,
-    Message,
     Persist,
     Record,
     SetDeadline,
     SlotSkipped,
     Wait,
 )
+from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
 from fedelect.vocabulary import as_cohort
 
 
@@ -60,6 +52,10 @@ class Peer:
         signer: Holds the secret to the client's key in `config`.
         verifier: Checks everybody's signatures.
         records: What the host kept for an earlier peer of this client, in order; empty to start afresh.
+
+    Attributes:
+        state: Where the peer stands; to be read only, like all attributes.
+        neighbours: Who is next to it, in order.
     """
 
     def __init__(
@@ -75,16 +71,11 @@ class Peer:
         self._memory = Memory(config, client, verifier, records)
         self._history = HistoryExchange(config, client, self._memory.chain)
         self._early = EarlyMessages()
-        self._state = State.IDLE
+        self.state = State.IDLE
         self._slot = self._memory.signed_slot
         self._now = OpenSlot(config, client, self._slot, self.chain.head)
         self._settled = BeliefSettled(0, math.nan, 0.0)
         self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
-
-    @property
-    def state(self) -> State:
-        """Where the peer stands."""
-        return self._state
 
     @property
     def slot(self) -> int:
@@ -113,20 +104,18 @@ class Peer:
             slot: Higher than any begun, signed in or certified before.
             opinion: This client's of the model trained last, in [0, 1]; nan if it has none.
         """
-        state = next_state(self._state, Event.BEGIN_SLOT)
-        if slot <= max(self._slot, self.chain.slot):
-            raise LocalProtocolError(
-                f"slot {slot} cannot begin after slot {max(self._slot, self.chain.slot)}; slot numbers only grow"
-            )
+        state = next_state(self.state, Event.BEGIN_SLOT)
+        last = max(self._slot, self.chain.slot)
+        if slot <= last:
+            raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
-        self._slot, self._state = slot, state
+        self._slot, self.state = slot, state
         self._unsent = None
         self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
         self._now.flood.learn(self._memory.proofs.values())
-        waits = ((Wait.SLOT, self.config.slot_s), (Wait.RESEND, self.config.resend_s))
-        effects: list[Effect] = [SetDeadline(Deadline(wait, slot), after_s) for wait, after_s in waits]
+        effects = self._now.deadlines()
         if self.config.reading == "evidence":
             effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
         else:
@@ -136,7 +125,7 @@ class Peer:
                 effects += self.receive(message)
             except RemoteProtocolError:
                 continue  # whoever sent it will hear of it when it sends it again
-        return effects
+        return self._timely(effects)
 
     def receive(self, message: Message) -> list[Effect]:
         """A neighbour said something. What belongs to a slot to come is kept until that begins.
@@ -152,7 +141,7 @@ class Peer:
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
-        elif message.slot == self._slot and self._state in OPEN:
+        elif message.slot == self._slot and self.state in OPEN:
             if isinstance(message, BeliefMessage):
                 effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
             elif message.previous == self._now.previous:
@@ -170,22 +159,20 @@ class Peer:
             belief: As given by `BeliefSettled`.
             available: Who can train in this slot; None means all. Hosts that say different things do not agree.
         """
-        state = next_state(self._state, Event.PROPOSE)
+        state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
-        value = SignedValue(
-            self.config.digest, self._slot, self._now.previous, self.client, one_nan(mean), one_nan(belief)
-        )
+        value = self._now.claim(mean, belief)
         fault = self._memory.own_fault(value)
         if fault is not None:
             raise LocalProtocolError(f"client {self.client} cannot claim this: {fault}")
         signed = replace(value, signature=self._signer.sign(value.content))
-        self._state, self._unsent, self._now.available = state, signed, here
+        self.state, self._unsent, self._now.available = state, signed, here
         self._memory.note_signed(signed)
         return [Persist(signed)]
 
     def persisted(self, record: Record) -> list[Effect]:
         """`record` would survive a crash. Only now a value or vote of this client is sent."""
-        if record is not self._unsent or self._state not in (State.FLOODING, State.CERTIFYING):
+        if record is not self._unsent or self.state not in (State.FLOODING, State.CERTIFYING):
             return []
         self._unsent = None
         if isinstance(record, SignedValue):
@@ -216,29 +203,35 @@ class Peer:
             return []
         if deadline.slot > self._slot:
             raise LocalProtocolError(f"slot {deadline.slot} has not begun, so this peer has set no deadline in it")
-        was = self._state
+        was = self.state
         if deadline.wait is Wait.SLOT:
-            self._state = next_state(was, Event.SLOT_DEADLINE)
+            self.state = next_state(was, Event.SLOT_DEADLINE)
             return [self._now.gave_up(was)] if was in OPEN else []
-        self._state = next_state(was, Event.RESEND_DEADLINE)
+        self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN:
             return []
         self._history.forget()
         effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
-        if self._state in OPEN:
+        if self.state in OPEN:
             effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
-        return effects
+        return self._timely(effects)
 
     def _conclude_exchange(self) -> list[Effect]:
         exchange = self._now.exchange
-        if self._state is not State.EXCHANGING or exchange is None or not exchange.done:
+        if self.state is not State.EXCHANGING or exchange is None or not exchange.done:
             return []
         return self._belief_settled(exchange.belief, exchange.residual)
 
     def _belief_settled(self, belief: float, residual: float) -> list[Effect]:
-        self._state = next_state(self._state, Event.ROUNDS_DONE)
+        self.state = next_state(self.state, Event.ROUNDS_DONE)
         self._settled = BeliefSettled(self._slot, belief, residual)
         return [self._settled]
+
+    def _timely(self, effects: list[Effect]) -> list[Effect]:
+        """Without the question what to propose, if the slot has been decided in the same breath."""
+        if self.state is State.SETTLED:
+            return effects
+        return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         news = self._now.flood.news(message.entries)
@@ -249,24 +242,19 @@ class Peer:
         values = [entry for entry in news if isinstance(entry, SignedValue)]
         lies = [proof for proof in map(self._memory.contradiction, values) if proof is not None]
         proofs, relayed = self._now.receive_gossip(message, lies)
-        return [*self._note(proofs), *relayed, *self._progress()]
-
-    def _note(self, proofs: Iterable[Proof]) -> list[Effect]:
         effects: list[Effect] = []
-        for proof in proofs:
-            if proof.client not in self._memory.proofs:
-                self._memory.proofs[proof.client] = proof
-                effects += [Persist(proof), LiarProven(proof)]
-        return effects
+        for proof in self._memory.note_lies(proofs):
+            effects += [Persist(proof), LiarProven(proof)]
+        return [*effects, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
         """Whatever follows from what is known now: further rounds, a vote, a decision."""
         effects: list[Effect] = []
-        if self._state is State.FLOODING:
+        if self.state is State.FLOODING:
             effects += self._now.advance()
             if self._now.flood.frozen:
                 effects += self._vote()
-        certificate = self._now.ballots.certificate() if self._state in OPEN else None
+        certificate = self._now.ballots.certificate() if self.state in OPEN else None
         if certificate is not None:
             self.chain.add(certificate)
             effects += [Persist(certificate), self._decided(certificate)]
@@ -277,34 +265,33 @@ class Peer:
         try:
             statement = self._now.elect(self.chain.pulls)
         except AvailabilityError as error:
-            self._state = next_state(self._state, Event.TOO_FEW)
+            self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
-        self._state = next_state(self._state, Event.FROZEN)
+        self.state = next_state(self.state, Event.FROZEN)
         vote = Vote(statement, self.client, self._signer.sign(statement.content))
         self._unsent = vote
         self._memory.note_signed(vote)
         return [Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:
-        self._state = next_state(self._state, Event.CERTIFIED)
+        self.state = next_state(self.state, Event.CERTIFIED)
         return CohortAgreed(certificate, self._now.indices_of(certificate))
 
     def _history_moved(self) -> list[Effect]:
         head = self.chain.certificates[-1]
-        if self._state not in OPEN:
-            return [HistoryAdvanced(head)]
-        if head.slot < self._slot:
+        if self.state not in OPEN or head.slot < self._slot:
             return [HistoryAdvanced(head), *self._caught_up()]
         own = self.chain.at(self._slot)
         if own is not None:
             later: list[Effect] = [] if own is head else [HistoryAdvanced(head)]
             return [self._decided(own), *later]
-        self._state = next_state(self._state, Event.PASSED_OVER)
-        reason = f"the others went on to slot {head.slot} without client {self.client}"
-        return [SlotSkipped(self._slot, reason), HistoryAdvanced(head)]
+        self.state = next_state(self.state, Event.PASSED_OVER)
+        return [SlotSkipped(self._slot, f"the others went on to slot {head.slot}"), HistoryAdvanced(head)]
 
     def _caught_up(self) -> list[Effect]:
-        was, self._state = self._state, next_state(self._state, Event.CAUGHT_UP)
+        if self.state not in OPEN:
+            return []
+        was, self.state = self.state, next_state(self.state, Event.CAUGHT_UP)
         if was is State.CERTIFYING:
             return []  # it has voted; on top of what, is settled for this slot
         self._unsent = None

@@ -109,6 +109,15 @@ class Memory:
             return ImpossibleMove(before, value)
         return None
 
+    def note_lies(self, proofs: Iterable[Proof]) -> list[Proof]:
+        """Remember who is proven to have lied; returns the first proof against each that was not known for it."""
+        new: list[Proof] = []
+        for proof in proofs:
+            if proof.client not in self.proofs:
+                self.proofs[proof.client] = proof
+                new.append(proof)
+        return new
+
     def note_claims(self, values: Mapping[int, SignedValue | None]) -> None:
         """Remember what others claimed in a frozen map."""
         self._claimed.update({client: value for client, value in values.items() if value is not None})
