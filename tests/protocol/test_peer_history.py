@@ -32,6 +32,7 @@ from fedelect.protocol import (
     HistoryAdvanced,
     HistoryMessage,
     HistoryRequest,
+    ImpossibleMove,
     Persist,
     Record,
     SignedValue,
@@ -187,3 +188,18 @@ def test_a_peer_that_has_voted_does_not_vote_again_when_history_moves_on() -> No
     (agreed,) = only(peer.receive(gossip(0, (), votes, number=4, slot=2)), CohortAgreed)
     assert isinstance(agreed, CohortAgreed)
     assert [one.slot for one in peer.chain.certificates] == [2]  # the higher slot is history
+
+
+def test_a_proof_that_only_another_history_shows_is_kept_but_not_passed_on() -> None:
+    first = chain_of(EVIDENCE, [(0, 1)])[0]
+    lie = ImpossibleMove(
+        value(EVIDENCE, 0, 0.5, slot=2, previous=first.identity),
+        value(EVIDENCE, 0, 0.9, slot=3, previous=first.identity),
+    )
+    peer = make_peer(EVIDENCE, 1, [first, lie])
+    peer.begin_slot(4, 0.5)
+    assert peer.entries == {0: lie}
+    rival = certificate(statement(EVIDENCE, slot=3, cohort=(2, 3)))
+    peer.learn([rival])  # a higher slot, on which `first` never happened
+    assert peer.entries == {}
+    assert peer.proofs == {0: lie}

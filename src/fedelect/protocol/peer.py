@@ -114,7 +114,7 @@ class Peer:
         self._unsent = None
         self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
-        self._now.flood.learn(self._memory.proofs.values())
+        self._now.flood.learn(self._memory.standing_proofs())
         effects = self._now.deadlines()
         if self.config.reading == "evidence":
             effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
@@ -296,5 +296,5 @@ class Peer:
             return []  # it has voted; on top of what, is settled for this slot
         self._unsent = None
         self._now.rebase(self.chain.head)
-        self._now.flood.learn(self._memory.proofs.values())
+        self._now.flood.learn(self._memory.standing_proofs())
         return [self._settled] if was is State.FLOODING else []

@@ -49,7 +49,8 @@ class Memory:
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
-                check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
+                if not isinstance(record, ImpossibleMove):  # that is judged on the history of the day
+                    check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
                 self.proofs[record.client] = record
         except RemoteProtocolError as error:
             raise StateError(
@@ -108,6 +109,14 @@ class Memory:
         if before is not None and moved_impossibly(before, value, self.chain):
             return ImpossibleMove(before, value)
         return None
+
+    def standing_proofs(self) -> list[Proof]:
+        """The proofs that whoever shares this peer's history can check."""
+        return [
+            proof
+            for proof in self.proofs.values()
+            if not isinstance(proof, ImpossibleMove) or moved_impossibly(proof.one, proof.other, self.chain)
+        ]
 
     def note_lies(self, proofs: Iterable[Proof]) -> list[Proof]:
         """Remember who is proven to have lied; returns the first proof against each that was not known for it."""
