@@ -166,3 +166,25 @@ def test_a_peer_needs_its_own_secret() -> None:
         Peer(config(edges=RING), 1, SIGNERS[2], VERIFIER)
     with pytest.raises(ConfigurationError, match="client"):
         make_peer(config(), 7)
+
+
+def test_a_relayed_proof_is_believed_if_it_proves_something() -> None:
+    peer = flooding_peer()
+    one, other = value(EVIDENCE, 3, belief=0.1), value(EVIDENCE, 3, belief=0.2)
+    empty = replace(gossip(0), entries=(TwoValues(one, one),))
+    with pytest.raises(RemoteProtocolError, match="proves nothing against client 3"):
+        peer.receive(empty)
+    assert peer.proofs == {}
+    proof = TwoValues(one, other)
+    assert LiarProven(proof) in peer.receive(replace(gossip(0), entries=(proof,)))
+    votes = tuple(vote(statement(EVIDENCE, cohort=cohort), 3) for cohort in ((0, 1), (1, 2)))
+    assert not any(isinstance(effect, LiarProven) for effect in peer.receive(gossip(0, (), votes)))  # that is known
+    assert peer.proofs == {3: proof}
+
+
+def test_a_deadline_of_a_slot_gone_by_means_nothing() -> None:
+    peer = flooding_peer()
+    peer.deadline_passed(Deadline(Wait.SLOT, 1))
+    peer.begin_slot(2, 0.5)
+    assert peer.deadline_passed(Deadline(Wait.SLOT, 1)) == peer.deadline_passed(Deadline(Wait.RESEND, 1)) == []
+    assert peer.state is State.SETTLED

@@ -156,3 +156,18 @@ def test_the_hash_of_a_map_tells_maps_apart_and_nothing_else() -> None:
     ]
     assert len({plain, *different}) == len(different) + 1
     assert map_hash({1: one}, [2, 1]) == map_hash({1: one}, [1, 2])
+
+
+def test_unknown_tags_and_flags_are_refused_and_short_hashes_never_written() -> None:
+    shared = config()
+    message = GossipMessage(shared.digest, 0, 1, 1, shared.digest, 1, (value(shared, 0),))
+    frame = bytearray(encode(message))
+    flag = 4 + 32 + 8 + 8 + 32 + 4
+    assert frame[flag] == 0 and frame[flag + 5] == 0
+    for place, match in ((flag, "flag must be 0 or 1, got 7"), (flag + 5, "entry of kind 7")):
+        changed = frame.copy()
+        changed[place] = 7
+        with pytest.raises(RemoteProtocolError, match=match):
+            decode_message(bytes(changed))
+    with pytest.raises(ValueError, match="a hash has 32 bytes, got 5"):
+        encode(HistoryRequest(b"short", 0, 1, ()))
