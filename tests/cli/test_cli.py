@@ -15,6 +15,7 @@ import pytest
 from fedelect.cli import main
 from fedelect.datasets import load_dataset
 from fedelect.errors import RunError
+from fedelect.protocol import PeerConfig
 from fedelect.records import read_run, sorted_records
 
 Fedelect = Callable[..., tuple[int, str, str]]
@@ -195,6 +196,21 @@ def test_a_users_failing_opinion_is_told_in_one_line(fedelect: Fedelect, tmp_pat
 def test_peers_are_refused_where_there_is_a_server(fedelect: Fedelect) -> None:
     code, _, err = fedelect("run", "digits", "--selector", "peers", "--out", "x")
     assert code == 1 and "use --framework da" in err
+
+
+def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(
+    fedelect: Fedelect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ("--clients", "4", "--slots", "2", "--liars", "1")
+    code, out, _ = fedelect("chaos", "--seeds", "0:5", *options)
+    assert code == 0 and "5 runs of 2 slots" in out and "0 split" in out
+    assert fedelect("chaos", "--seeds", "3", "--clients", "4", "--slots", "1", "--calm")[0] == 0
+    for seeds in ("5:2", "x", "-1:3"):
+        code, _, err = fedelect("chaos", "--seeds", seeds)
+        assert code == 1 and "FIRST:END" in err
+    monkeypatch.setattr(PeerConfig, "quorum", property(lambda config: 1))
+    code, out, _ = fedelect("chaos", "--seeds", "0:9", *options)
+    assert code == 1 and "seed " in out and "broke a promise" in out
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

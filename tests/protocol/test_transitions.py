@@ -35,6 +35,7 @@ def test_every_state_can_be_reached_and_every_event_can_happen() -> None:
 def test_every_open_slot_ends_at_its_deadline_and_a_closed_one_can_be_followed() -> None:
     for state in OPEN:
         assert TRANSITIONS[state][Event.SLOT_DEADLINE] is State.SKIPPED
+        assert TRANSITIONS[state][Event.CERTIFIED] is State.DECIDED
     for state in set(State) - OPEN:
         assert TRANSITIONS[state][Event.BEGIN_SLOT] is State.EXCHANGING
 
@@ -42,7 +43,7 @@ def test_every_open_slot_ends_at_its_deadline_and_a_closed_one_can_be_followed()
 def test_the_diagram_has_one_arrow_for_each_move() -> None:
     arrows = [line for line in mermaid().splitlines() if "-->" in line]
     assert len(arrows) == 1 + sum(len(moves) for moves in TRANSITIONS.values())
-    assert "    gossiping --> agreed: all values known" in arrows
+    assert "    certifying --> decided: certificate" in arrows
 
 
 def test_the_protocol_page_shows_exactly_this_diagram() -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import fedelect
-from fedelect.cli import atlas, bench, data, demo, look, reproduce, run, scenario
+from fedelect.cli import atlas, bench, data, demo, look, peers, reproduce, run, scenario
 from fedelect.errors import FedelectError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("run")(run.run)
+app.command("chaos")(peers.chaos)
 app.command("show")(look.show)
 app.command("report")(look.report)
 app.command("figures")(look.figures)

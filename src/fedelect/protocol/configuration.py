@@ -1,105 +1,123 @@
-"""What all peers of one election share, and what a peer must remember between slots."""
+"""What all peers of one election share. Its hash names the election in every message and every signature."""
 
 import functools
 import math
-from collections.abc import Sequence
+import struct
 from dataclasses import dataclass
 
 from fedelect.equations.beliefs import check_exchange
 from fedelect.errors import ConfigurationError
-from fedelect.seeds import rank_key
-from fedelect.vocabulary import Cohort, as_cohort, check_budget
+from fedelect.protocol.graph import neighbourhoods, surviving_diameter
+from fedelect.protocol.signed.statements import digest
+from fedelect.vocabulary import check_budget
 
 READINGS = ("ising", "evidence")
 """The two readings of the paper's beliefs; see docs/BELIEFS.md."""
 
+_NAME = b"fedelect/configuration/1\0"
+
 
 @dataclass(frozen=True, kw_only=True)
 class PeerConfig:
-    """What all peers of one election must have in common; its hash travels in every message.
+    """What all peers of one election must have in common. Nothing in it is secret.
 
     Attributes:
         clients: N.
         budget: K.
+        edges: (one, other) links of the graph, each once.
+        couplings: J of each link, in the order of `edges`.
+        keys: Public key of each client, in client order; what they mean is up to the verifier.
         exploration: mu.
-        seed: Fixes cold-start groups and ties; known to all.
+        seed: Fixes cold-start groups and ties.
         reading: "ising" (messages between neighbours) or "evidence" (belief = opinion squared, no messages).
         rounds: Rounds of belief messages in each slot.
         damping: Share of the old message that is kept, in [0, 1).
-        resend_s: After how many seconds without progress to say things again.
+        faults: f, how many peers may fail in one slot while the others still decide. The graph must stay connected
+            without any f of them.
+        lying: Whether those f may lie (then N >= 3f + 1 and the quorum is larger) or only crash.
+        resend_s: After how many seconds to say things again.
+        patience: After how many of these intervals of silence a neighbour is no longer waited for in this slot.
         slot_s: After how many seconds to give the slot up.
-        graph: Any text that names the graph and its couplings (a hash, say), so that peers of different graphs
-            refuse each other.
     """
 
     clients: int
     budget: int
+    edges: tuple[tuple[int, int], ...]
+    couplings: tuple[float, ...]
+    keys: tuple[bytes, ...]
     exploration: float = 0.01
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10
     damping: float = 0.0
+    faults: int = 0
+    lying: bool = False
     resend_s: float = 0.5
+    patience: int = 8
     slot_s: float = 60.0
-    graph: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple((int(one), int(other)) for one, other in self.edges))
+        object.__setattr__(self, "couplings", tuple(map(float, self.couplings)))
+        object.__setattr__(self, "keys", tuple(map(bytes, self.keys)))
         check_budget(self.clients, self.budget)
         check_exchange(self.rounds, self.damping)
         if not 0.0 <= self.exploration < math.inf:
             raise ConfigurationError(f"exploration must be a finite number >= 0, got {self.exploration!r}")
         if self.reading not in READINGS:
             raise ConfigurationError(f"reading must be one of {', '.join(READINGS)}, got {self.reading!r}")
-        if not 0.0 < self.resend_s < self.slot_s < math.inf:
+        if not (0.0 < self.resend_s < self.slot_s < math.inf and self.patience >= 1):
             raise ConfigurationError(
-                f"deadlines must satisfy 0 < resend_s < slot_s, got {self.resend_s!r} and {self.slot_s!r} seconds"
+                f"deadlines must satisfy 0 < resend_s < slot_s and patience >= 1, got {self.resend_s!r} and "
+                f"{self.slot_s!r} seconds and patience {self.patience!r}"
             )
+        if len(self.keys) != self.clients or len(set(self.keys)) != self.clients:
+            raise ConfigurationError(
+                f"keys must be {self.clients} different public keys, one for each client, got {len(set(self.keys))}"
+            )
+        self._check_faults()
+        self.neighbours  # noqa: B018  a graph that cannot be used is refused now, not later
+        self.flood_rounds  # noqa: B018
+
+    def _check_faults(self) -> None:
+        if self.faults < 0:
+            raise ConfigurationError(f"faults must be at least 0, got {self.faults}")
+        if self.lying and self.clients < 3 * self.faults + 1:
+            raise ConfigurationError(
+                f"{self.faults} lying peers need at least {3 * self.faults + 1} clients, got {self.clients}"
+            )
+        if self.clients - self.faults < self.quorum:
+            raise ConfigurationError(
+                f"{self.faults} faults leave {self.clients - self.faults} of {self.clients} clients, fewer than the "
+                f"{self.quorum} signatures of a certificate; lower `faults`"
+            )
+
+    @property
+    def quorum(self) -> int:
+        """How many signatures make a certificate: any two such sets share a peer that signs once in a slot."""
+        return (self.clients + (self.faults if self.lying else 0)) // 2 + 1
 
     @functools.cached_property
-    def digest(self) -> str:
-        """Hash of all of the above, 32 hexadecimal digits; floats count to the last bit."""
-        return rank_key(repr(self)).hex()
+    def neighbours(self) -> tuple[dict[int, float], ...]:
+        """For each client, neighbour -> coupling J, in order of number. Read only."""
+        return neighbourhoods(self.clients, self.edges, self.couplings)
 
+    @functools.cached_property
+    def flood_rounds(self) -> int:
+        """R = (f + 1) D', D' being the largest diameter after any at most f peers have failed."""
+        return (self.faults + 1) * surviving_diameter(self.clients, self.edges, self.faults)
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """What a peer must not forget between slots.
-
-    Attributes:
-        slot: The last slot begun; 0 before the first.
-        pulls: How often each client has been elected, N counts.
-        elected: Who trains in slot + 1, not yet counted in `pulls`; None if there is nobody.
-    """
-
-    slot: int
-    pulls: tuple[int, ...]
-    elected: Cohort | None
-
-    def check(self, config: PeerConfig) -> None:
-        """Raise ConfigurationError unless this can be the history of a peer under `config`."""
-        if self.slot < 0 or len(self.pulls) != config.clients or min(self.pulls) < 0:
-            raise ConfigurationError(
-                f"a history needs a slot >= 0 and {config.clients} counts of pulls >= 0, got slot {self.slot} and "
-                f"pulls {list(self.pulls)}"
-            )
-        if self.elected is not None:
-            cohort = as_cohort(self.elected, clients=config.clients, what="the elected cohort")
-            if len(cohort) != config.budget:
-                raise ConfigurationError(f"the elected cohort {list(cohort)} does not have {config.budget} members")
-
-
-def couplings_by_neighbour(
-    config: PeerConfig, client: int, neighbours: Sequence[int], couplings: Sequence[float]
-) -> dict[int, float]:
-    """The coupling J of the link to each neighbour, in client order, checked."""
-    as_cohort([client], clients=config.clients, what="client")
-    linked = as_cohort(neighbours, clients=config.clients, what=f"neighbours of client {client}")
-    if client in linked:
-        raise ConfigurationError(f"client {client} is listed as its own neighbour; remove it")
-    if len(couplings) != len(linked) or not all(math.isfinite(coupling) for coupling in couplings):
-        raise ConfigurationError(
-            f"couplings must be one finite number for each of the {len(linked)} neighbours of client {client}, "
-            f"got {list(couplings)}"
-        )
-    given = dict(zip(map(int, neighbours), map(float, couplings), strict=True))
-    return {neighbour: given[neighbour] for neighbour in linked}
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """Hash of all of the above, 32 bytes; floats count to the last bit. It also stands for the empty history."""
+        fields = [
+            struct.pack("<QQd", self.clients, self.budget, self.exploration),
+            str(self.seed).encode(),
+            self.reading.encode(),
+            struct.pack("<Qd", self.rounds, self.damping),
+            struct.pack("<Q?", self.faults, self.lying),
+            struct.pack("<dQd", self.resend_s, self.patience, self.slot_s),
+            *(struct.pack("<QQd", *edge, coupling) for edge, coupling in zip(self.edges, self.couplings, strict=True)),
+            *self.keys,
+        ]
+        return digest(_NAME + b"".join(struct.pack("<I", len(field)) + field for field in fields))

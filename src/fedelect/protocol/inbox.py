@@ -1,32 +1,55 @@
-"""What a peer checks before it takes a message in, and where it keeps those that come too early."""
+"""What a peer checks before it takes a message in, and where it keeps those that come too early.
+
+Here belongs what can be judged by the message alone. Signatures, and what depends on history, are checked when a value
+or vote is news (`fedelect.protocol.history.memory`): an honest peer passes on nothing that it has not checked, so
+whatever fails is the sender's fault.
+"""
 
 import math
 
 from fedelect.errors import RemoteProtocolError
-from fedelect.protocol.cohort_gossip import merge
 from fedelect.protocol.configuration import PeerConfig
-from fedelect.protocol.messages import BeliefMessage, Claim, GossipMessage, Message
+from fedelect.protocol.history.chain import HISTORY_LIMIT, statement_fault
+from fedelect.protocol.signed import SignedValue
+from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+
+_LONGEST_LOCATOR = 100  # names in a request; doubling steps get through any history with fewer
 
 
-def check_message(message: Message, *, config: PeerConfig, client: int, neighbours: tuple[int, ...]) -> None:
+def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
     """Raise RemoteProtocolError unless this is a sound message from a neighbour to `client` under `config`."""
     sender = message.sender
     if message.configuration != config.digest:
         raise RemoteProtocolError(
-            f"client {sender} runs under configuration {message.configuration!r}, client {client} under "
-            f"{config.digest!r}; start all peers with the same one"
+            f"client {sender} runs under configuration {message.configuration.hex()}, client {client} under "
+            f"{config.digest.hex()}; start all peers with the same one"
         )
-    if message.receiver != client or sender not in neighbours:
+    if message.receiver != client or sender not in config.neighbours[client]:
         raise RemoteProtocolError(
             f"client {client} got a message from client {sender} to client {message.receiver}; "
-            f"it takes messages to itself from its neighbours {list(neighbours)}"
+            f"it takes messages to itself from its neighbours {list(config.neighbours[client])}"
         )
+    if isinstance(message, HistoryRequest | HistoryMessage):
+        _check_history(message)
+        return
     if message.slot < 1:
         raise RemoteProtocolError(f"client {sender} spoke of slot {message.slot}; slots are numbered from 1")
     if isinstance(message, BeliefMessage):
         _check_belief(message, config)
     else:
         _check_gossip(message, config)
+
+
+def _check_history(message: HistoryRequest | HistoryMessage) -> None:
+    items, limit = (
+        (message.locator, _LONGEST_LOCATOR)
+        if isinstance(message, HistoryRequest)
+        else (message.certificates, HISTORY_LIMIT)
+    )
+    if not 0 < len(items) <= limit:
+        raise RemoteProtocolError(
+            f"client {message.sender} sent {len(items)} items of history; 1 to {limit} are allowed"
+        )
 
 
 def _check_belief(message: BeliefMessage, config: PeerConfig) -> None:
@@ -39,28 +62,49 @@ def _check_belief(message: BeliefMessage, config: PeerConfig) -> None:
 
 
 def _check_gossip(message: GossipMessage, config: PeerConfig) -> None:
-    for client, entry in message.values.items():
-        if not 0 <= client < config.clients:
+    sender = message.sender
+    if not 0 <= message.round <= config.flood_rounds + 1:
+        raise RemoteProtocolError(f"client {sender} sent flood round {message.round} of {config.flood_rounds}")
+    about = [entry.client for entry in message.entries]
+    if len(set(about)) != len(about) or len(message.votes) > 2 * config.clients:
+        raise RemoteProtocolError(f"client {sender} repeats itself: one entry and two votes of a client at most")
+    for entry in message.entries:
+        if not 0 <= entry.client < config.clients:
             raise RemoteProtocolError(
-                f"client {message.sender} relayed a claim of client {client}; there are 0..{config.clients - 1}"
+                f"client {sender} spoke of client {entry.client}; there are 0..{config.clients - 1}"
             )
-        fault = entry.fault() if isinstance(entry, Claim) else None
-        if fault is not None:
-            raise RemoteProtocolError(f"client {message.sender} relayed a claim of client {client}: {fault}")
+        if isinstance(entry, SignedValue):
+            fault = entry.fault()
+            if fault is not None:
+                raise RemoteProtocolError(f"client {sender} relayed a value of client {entry.client}: {fault}")
+            _check_context(message, entry.configuration, entry.slot, entry.previous)
+    for vote in message.votes:
+        fault = statement_fault(vote.statement, config)
+        if fault is not None or not 0 <= vote.client < config.clients:
+            raise RemoteProtocolError(f"client {sender} relayed a vote of client {vote.client}: {fault or 'unknown'}")
+        _check_context(message, vote.statement.configuration, vote.statement.slot, vote.statement.previous)
+
+
+def _check_context(message: GossipMessage, configuration: bytes, slot: int, previous: bytes) -> None:
+    if (configuration, slot, previous) != (message.configuration, message.slot, message.previous):
+        raise RemoteProtocolError(
+            f"client {message.sender} put into a message about slot {message.slot} what was signed for slot {slot}, "
+            "another history or another election"
+        )
 
 
 class EarlyMessages:
     """Messages of slots that have not begun here: of each neighbour the newest slot's, so the room is bounded.
 
-    A neighbour cannot get past round 1 without us, so one belief message and one merged map are all there can be.
-    What is not kept is sent again by its sender.
+    A neighbour that waits for us sends round 1 again and again, and a gossip message holds all that we have not shown
+    to have, so the latest of each is enough.
     """
 
     def __init__(self) -> None:
         self._beliefs: dict[int, BeliefMessage] = {}
         self._gossip: dict[int, GossipMessage] = {}
 
-    def keep(self, message: Message) -> None:
+    def keep(self, message: BeliefMessage | GossipMessage) -> None:
         """Keep `message` for its slot."""
         sender = message.sender
         if isinstance(message, BeliefMessage):
@@ -68,21 +112,13 @@ class EarlyMessages:
                 self._beliefs[sender] = message
             return
         held = self._gossip.get(sender)
-        if held is None or held.slot < message.slot:
+        if held is None or (held.slot, held.round) <= (message.slot, message.round):
             self._gossip[sender] = message
-        elif held.slot == message.slot:
-            self._gossip[sender] = GossipMessage(
-                message.configuration,
-                message.slot,
-                sender,
-                message.receiver,
-                merge(held.values, message.values),
-                wants_reply=held.wants_reply or message.wants_reply,
-            )
 
-    def take(self, slot: int) -> list[Message]:
+    def take(self, slot: int) -> list[BeliefMessage | GossipMessage]:
         """Give out the messages of `slot`, in client order, and forget those of slots before."""
-        taken: list[Message] = []
+        taken: list[BeliefMessage | GossipMessage] = []
+        kept: dict[int, BeliefMessage] | dict[int, GossipMessage]
         for kept in (self._beliefs, self._gossip):
             for sender in sorted(kept):
                 if kept[sender].slot == slot:

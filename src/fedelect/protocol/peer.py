@@ -1,45 +1,45 @@
 """One client's side of the decentralised election: events in, effects out.
 
-A peer knows its neighbours, its own opinion and what it is told. It has no clock, no sockets and no chance: the host
-calls it when something happens and carries out the effects it returns. Every slot it settles its belief with its
-neighbours, is told by the host what to claim, spreads claims until it knows all N, and computes the cohort of
-the next slot from them. It never learns how a mean came about, and never sends an index.
-
-Every wait ends: at the RESEND deadline it says again what a neighbour has not shown to have, so that a lost message
-costs time only; at the SLOT deadline it gives the slot up and says whom it waited for.
+A peer has no clock, sockets, files or chance: the host calls it when something happens and carries out, in order, the
+effects it returns. For every slot it settles its belief with its neighbours, is told by the host what to claim, floods
+signed values for a fixed number of rounds, votes for the cohort that follows, and decides when a quorum voted alike.
+Nothing it signs leaves before the host says that it is stored; made again from its records it never votes twice.
 
 Rule: whatever raises has changed nothing.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fedelect.equations.beliefs import evidence_belief
-from fedelect.equations.cold_start import ColdStart
-from fedelect.errors import AvailabilityError, LocalProtocolError
-from fedelect.protocol.belief_exchange import BeliefExchange, Outgoing
-from fedelect.protocol.cohort_gossip import CohortGossip, decide
-from fedelect.protocol.configuration import History, PeerConfig, couplings_by_neighbour
+from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
+from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.chain import CertificateChain
+from fedelect.protocol.history.memory import Memory
+from fedelect.protocol.history.proofs import Proof
+from fedelect.protocol.history_exchange import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
-from fedelect.protocol.messages import (
-    BeliefMessage,
+from fedelect.protocol.open_slot import OpenSlot
+from fedelect.protocol.signed import Certificate, SignedValue, Signer, Verifier, Vote
+from fedelect.protocol.slot import Entry
+from fedelect.protocol.transitions import OPEN, Event, State, next_state
+from fedelect.protocol.wire.effects import (
     BeliefSettled,
-    Claim,
     CohortAgreed,
     Deadline,
     Effect,
-    Entry,
-    GossipMessage,
-    Message,
-    Send,
+    HistoryAdvanced,
+    LiarProven,
+    Persist,
+    Record,
     SetDeadline,
     SlotSkipped,
-    Values,
     Wait,
 )
-from fedelect.protocol.transitions import OPEN, Event, State, next_state
+from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
 from fedelect.vocabulary import as_cohort
 
 
@@ -49,88 +49,83 @@ class Peer:
     Args:
         config: What all peers share.
         client: This client's number.
-        neighbours: The clients it is linked to.
-        couplings: J of the link to each neighbour, in the same order.
-        history: What an earlier peer of this client remembered; None to start afresh.
+        signer: Holds the secret to the client's key in `config`.
+        verifier: Checks everybody's signatures.
+        records: What the host kept for an earlier peer of this client, in order; empty to start afresh.
+
+    Attributes:
+        state: Where the peer stands; to be read only, like all attributes.
+        neighbours: Who is next to it, in order.
     """
 
     def __init__(
-        self,
-        config: PeerConfig,
-        client: int,
-        neighbours: Sequence[int],
-        couplings: Sequence[float],
-        *,
-        history: History | None = None,
+        self, config: PeerConfig, client: int, signer: Signer, verifier: Verifier, *, records: Iterable[Record] = ()
     ) -> None:
-        by_neighbour = couplings_by_neighbour(config, client, neighbours, couplings)
+        as_cohort([client], clients=config.clients, what="client")
+        if signer.key != config.keys[client]:
+            raise ConfigurationError(f"the signer does not hold client {client}'s key; give it the one in `keys`")
         self.config = config
         self.client = client
-        self.neighbours = tuple(by_neighbour)
-        self._couplings = np.array(list(by_neighbour.values()))
-        self._state = State.IDLE
+        self.neighbours = tuple(config.neighbours[client])
+        self._signer = signer
+        self._memory = Memory(config, client, verifier, records)
+        self._history = HistoryExchange(config, client, self._memory.chain)
         self._early = EarlyMessages()
-        self._exchange: BeliefExchange | None = None
-        self._gossip = CohortGossip(self.neighbours)
-        self._past: tuple[int, Values] = (0, {})  # the slot before, for neighbours that still need it
-        self._cold_start = ColdStart(config.clients, config.budget, config.seed)
-        if history is None:
-            history = History(0, (0,) * config.clients, self._cold_start.group(0))
-        history.check(config)
-        self._slot = history.slot
-        self._pulls = np.array(history.pulls, dtype=np.int64)
-        self._elected = history.elected
-        self._cold_start.mark_tried(tuple(np.flatnonzero(self._pulls).tolist()))
-
-    @property
-    def state(self) -> State:
-        """Where the peer stands."""
-        return self._state
+        self.state = State.IDLE
+        self._slot = self._memory.signed_slot
+        self._now = OpenSlot(config, client, self._slot, self.chain.head)
+        self._settled = BeliefSettled(0, math.nan, 0.0)
+        self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
 
     @property
     def slot(self) -> int:
-        """The last slot begun; 0 before the first."""
+        """The last slot begun or signed in; 0 before the first."""
         return self._slot
 
     @property
-    def values(self) -> Mapping[int, Entry]:
-        """All that is known of who claims what in this slot, as a copy."""
-        return dict(self._gossip.values)
+    def chain(self) -> CertificateChain:
+        """Certified history as this peer knows it. To be read only."""
+        return self._memory.chain
 
     @property
-    def history(self) -> History:
-        """What must not be forgotten between slots."""
-        return History(self._slot, tuple(self._pulls.tolist()), self._elected)
+    def entries(self) -> Mapping[int, Entry]:
+        """What is known of each client in this slot, as a copy."""
+        return dict(self._now.flood.entries)
+
+    @property
+    def proofs(self) -> Mapping[int, Proof]:
+        """Who is proven to have lied, as a copy."""
+        return dict(self._memory.proofs)
 
     def begin_slot(self, slot: int, opinion: float) -> list[Effect]:
-        """The model trained in `slot` has been judged by this client: exchange opinions of it.
+        """Elect who trains in `slot`.
 
         Args:
-            slot: Higher than any before; the very next number if a cohort was agreed for it.
-            opinion: In [0, 1], or nan if the client has none.
+            slot: Higher than any begun, signed in or certified before.
+            opinion: This client's of the model trained last, in [0, 1]; nan if it has none.
         """
-        state = next_state(self._state, Event.BEGIN_SLOT)
-        if slot <= self._slot:
-            raise LocalProtocolError(f"slot {slot} cannot begin after slot {self._slot}; slot numbers only grow")
-        if self._elected is not None and slot != self._slot + 1:
-            raise LocalProtocolError(
-                f"slot {slot} cannot begin: a cohort was agreed for slot {self._slot + 1}; begin that or withdraw()"
-            )
+        state = next_state(self.state, Event.BEGIN_SLOT)
+        last = max(self._slot, self.chain.slot)
+        if slot <= last:
+            raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
-        if self._elected is not None:
-            self._pulls[list(self._elected)] += 1
-            self._cold_start.mark_tried(self._elected)
-            self._elected = None
-        self._past = (self._slot, self._gossip.values)
-        self._slot, self._state = slot, state
-        self._gossip = CohortGossip(self.neighbours)
-        waits = ((Wait.SLOT, self.config.slot_s), (Wait.RESEND, self.config.resend_s))
-        effects: list[Effect] = [SetDeadline(Deadline(wait, slot), after_s) for wait, after_s in waits]
-        effects += self._start_exchange(opinion)
+        self._slot, self.state = slot, state
+        self._unsent = None
+        self._history.forget()
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
+        self._now.flood.learn(self._memory.standing_proofs())
+        effects = self._now.deadlines()
+        if self.config.reading == "evidence":
+            effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
+        else:
+            effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
         for message in self._early.take(slot):
-            effects += self.receive(message)
-        return effects
+            try:
+                effects += self.receive(message)
+            except RemoteProtocolError:
+                continue  # whoever sent it will hear of it when it sends it again
+        return self._timely(effects)
 
     def receive(self, message: Message) -> list[Effect]:
         """A neighbour said something. What belongs to a slot to come is kept until that begins.
@@ -138,163 +133,168 @@ class Peer:
         Raises:
             RemoteProtocolError: The message breaks the protocol; it was not taken in. Drop it.
         """
-        check_message(message, config=self.config, client=self.client, neighbours=self.neighbours)
+        check_message(message, config=self.config, client=self.client)
+        if isinstance(message, HistoryRequest):
+            return self._history.answer(message)
+        if isinstance(message, HistoryMessage):
+            return [*self.learn(message.certificates), *self._history.more(message)]
+        effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
-            return []
-        if message.slot < self._slot:
-            return self._answer_past(message)
-        if isinstance(message, GossipMessage):
-            return self._receive_gossip(message)
-        if self._state is not State.EXCHANGING:
-            return []
-        assert self._exchange is not None  # it is there as long as the state is EXCHANGING
-        outgoing = self._exchange.receive(message.round, message.sender, message.value)
-        return [*self._belief_messages(outgoing), *self._conclude_exchange()]
+        elif message.slot == self._slot and self.state in OPEN:
+            if isinstance(message, BeliefMessage):
+                effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
+            elif message.previous == self._now.previous:
+                effects += self._receive_gossip(message)
+            else:
+                self._now.attendance.heard(message.sender)
+        return effects
 
-    def propose(self, mean: float, belief: float) -> list[Effect]:
-        """Claim these for this client. Once all clients' claims are known, the cohort follows.
+    def propose(self, mean: float, belief: float, available: Iterable[int] | None = None) -> list[Effect]:
+        """Claim these for this client; the value is signed now and sent once it is `persisted`.
 
         Args:
-            mean: Mean of the client's own opinions while elected, in [0, 1]; nan if it has none.
+            mean: Mean of the client's own opinions in the slots of `chain` in which it was elected; nan if it has
+                none. See `OwnRewards`.
             belief: As given by `BeliefSettled`.
+            available: Who can train in this slot; None means all. Hosts that say different things do not agree.
         """
-        state = next_state(self._state, Event.PROPOSE)
-        claim = Claim.of(mean, belief)
-        fault = claim.fault()
+        state = next_state(self.state, Event.PROPOSE)
+        here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
+        value = self._now.claim(mean, belief)
+        fault = self._memory.own_fault(value)
         if fault is not None:
             raise LocalProtocolError(f"client {self.client} cannot claim this: {fault}")
-        self._state = state
-        fresh = self._gossip.learn({self.client: claim})
-        return [*self._spread(fresh), *self._conclude_gossip()]
+        signed = replace(value, signature=self._signer.sign(value.content))
+        self.state, self._unsent, self._now.available = state, signed, here
+        self._memory.note_signed(signed)
+        return [Persist(signed)]
+
+    def persisted(self, record: Record) -> list[Effect]:
+        """`record` would survive a crash. Only now a value or vote of this client is sent."""
+        if record is not self._unsent or self.state not in (State.FLOODING, State.CERTIFYING):
+            return []
+        self._unsent = None
+        if isinstance(record, SignedValue):
+            self._now.flood.learn([record])
+            self._now.begin_flood()
+            return self._progress()
+        assert isinstance(record, Vote)  # nothing else is ever held back
+        return [*self._now.cast(record), *self._progress()]
+
+    def learn(self, certificates: Sequence[Certificate]) -> list[Effect]:
+        """Certificates, oldest first, from wherever they come: a neighbour, or the federation's server.
+
+        Raises:
+            RemoteProtocolError: One of them does not verify; none was taken in.
+        """
+        head = self.chain.head
+        effects: list[Effect] = [Persist(certificate) for certificate in self.chain.extend(certificates)]
+        if self.chain.head != head:
+            effects += self._history_moved()
+        return effects
 
     def deadline_passed(self, deadline: Deadline) -> list[Effect]:
-        """A moment asked for by `SetDeadline` has come. One of a slot gone by changes nothing."""
+        """A moment asked for by `SetDeadline` has come. One of a slot gone by changes nothing.
+
+        A host may let the slot deadline pass early, to give a slot up.
+        """
         if deadline.slot < self._slot:
             return []
         if deadline.slot > self._slot:
             raise LocalProtocolError(f"slot {deadline.slot} has not begun, so this peer has set no deadline in it")
+        was = self.state
         if deadline.wait is Wait.SLOT:
-            was, self._state = self._state, next_state(self._state, Event.SLOT_DEADLINE)
-            return [self._gave_up(was)] if was in OPEN else []
-        self._state = next_state(self._state, Event.RESEND_DEADLINE)
-        if self._state not in OPEN:
+            self.state = next_state(was, Event.SLOT_DEADLINE)
+            return [self._now.gave_up(was)] if was in OPEN else []
+        self.state = next_state(was, Event.RESEND_DEADLINE)
+        if was not in OPEN:
             return []
-        return [*self._resend(), SetDeadline(deadline, self.config.resend_s)]
-
-    def reconsider(self, available: Iterable[int]) -> list[Effect]:
-        """Only these clients can train in the coming slot: elect again among them, from the same map.
-
-        Every host must say the same. AvailabilityError if they are fewer than K; then nothing changes.
-        """
-        next_state(self._state, Event.RECONSIDER)
-        here = as_cohort(available, clients=self.config.clients, what="available")
-        if self._slot == 0:
-            values: Values = {client: Claim(math.nan, math.nan) for client in range(self.config.clients)}
-        elif self._state is State.AGREED:
-            values = self._gossip.values
-        else:
-            raise LocalProtocolError("a peer that went on from its history holds no map; begin a slot first")
-        return [self._elect(values, here)]
-
-    def withdraw(self) -> None:
-        """The agreed cohort will not train after all, because others have not agreed; it is not counted as elected."""
-        self._state = next_state(self._state, Event.WITHDRAW)
-        self._elected = None
-
-    def _start_exchange(self, opinion: float) -> list[Effect]:
-        if self.config.reading == "evidence":
-            self._state = next_state(self._state, Event.ROUNDS_DONE)
-            return [BeliefSettled(self._slot, float(evidence_belief(np.array(opinion))), 0.0)]
-        rounds, damping = self.config.rounds, self.config.damping
-        self._exchange = BeliefExchange(
-            self.neighbours, self._couplings, rounds=rounds, damping=damping, opinion=opinion
-        )
-        return [*self._belief_messages(self._exchange.start()), *self._conclude_exchange()]
+        self._history.forget()
+        effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
+        if self.state in OPEN:
+            effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
+        return self._timely(effects)
 
     def _conclude_exchange(self) -> list[Effect]:
-        assert self._exchange is not None  # set when the exchange starts
-        if not self._exchange.done:
+        exchange = self._now.exchange
+        if self.state is not State.EXCHANGING or exchange is None or not exchange.done:
             return []
-        self._state = next_state(self._state, Event.ROUNDS_DONE)
-        return [BeliefSettled(self._slot, self._exchange.belief, self._exchange.residual)]
+        return self._belief_settled(exchange.belief, exchange.residual)
 
-    def _belief_messages(self, outgoing: Iterable[Outgoing]) -> list[Effect]:
-        return [
-            Send(BeliefMessage(self.config.digest, self._slot, number, self.client, receiver, value))
-            for number, receiver, value in outgoing
-        ]
+    def _belief_settled(self, belief: float, residual: float) -> list[Effect]:
+        self.state = next_state(self.state, Event.ROUNDS_DONE)
+        self._settled = BeliefSettled(self._slot, belief, residual)
+        return [self._settled]
+
+    def _timely(self, effects: list[Effect]) -> list[Effect]:
+        """Without the question what to propose, if the slot has been decided in the same breath."""
+        if self.state is State.SETTLED:
+            return effects
+        return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        fresh = self._gossip.learn(message.values, source=message.sender)
-        effects = self._spread(fresh)
-        if message.wants_reply:
-            # Nothing fresh goes back to its source, so this is the only message to the sender.
-            effects += self._gossip_to(message.sender, self._gossip.unshown(message.sender), self._slot)
-        return [*effects, *self._conclude_gossip()]
-
-    def _spread(self, fresh: Values) -> list[Effect]:
+        news = self._now.flood.news(message.entries)
+        for entry in news:
+            self._memory.check_entry(entry)
+        for vote in self._now.ballots.news(message.votes):
+            self._memory.check_vote(vote)
+        values = [entry for entry in news if isinstance(entry, SignedValue)]
+        lies = [proof for proof in map(self._memory.contradiction, values) if proof is not None]
+        proofs, relayed = self._now.receive_gossip(message, lies)
         effects: list[Effect] = []
-        for neighbour in self.neighbours:
-            effects += self._gossip_to(neighbour, self._gossip.unshown(neighbour, fresh), self._slot)
+        for proof in self._memory.note_lies(proofs):
+            effects += [Persist(proof), LiarProven(proof)]
+        return [*effects, *relayed, *self._progress()]
+
+    def _progress(self) -> list[Effect]:
+        """Whatever follows from what is known now: further rounds, a vote, a decision."""
+        effects: list[Effect] = []
+        if self.state is State.FLOODING:
+            effects += self._now.advance()
+            if self._now.flood.frozen:
+                effects += self._vote()
+        certificate = self._now.ballots.certificate() if self.state in OPEN else None
+        if certificate is not None:
+            self.chain.add(certificate)
+            effects += [Persist(certificate), self._decided(certificate)]
         return effects
 
-    def _gossip_to(self, neighbour: int, values: Values, slot: int) -> list[Effect]:
-        return [Send(GossipMessage(self.config.digest, slot, self.client, neighbour, values))] if values else []
-
-    def _answer_past(self, message: Message) -> list[Effect]:
-        slot, known = self._past
-        if not (isinstance(message, GossipMessage) and message.wants_reply and message.slot == slot):
-            return []
-        lacking = {client: entry for client, entry in known.items() if client not in message.values}
-        return self._gossip_to(message.sender, lacking, slot)
-
-    def _conclude_gossip(self) -> list[Effect]:
-        if self._state is not State.GOSSIPING or self._gossip.unknown(self.config.clients):
-            return []
+    def _vote(self) -> list[Effect]:
+        self._memory.note_claims(self._now.flood.frozen_values())
         try:
-            agreed = self._elect(self._gossip.values, None)
+            statement = self._now.elect(self.chain.pulls)
         except AvailabilityError as error:
-            self._state = next_state(self._state, Event.TOO_FEW)
+            self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
-        self._state = next_state(self._state, Event.ALL_KNOWN)
-        return [agreed]
+        self.state = next_state(self.state, Event.FROZEN)
+        vote = Vote(statement, self.client, self._signer.sign(statement.content))
+        self._unsent = vote
+        self._memory.note_signed(vote)
+        return [Persist(vote)]
 
-    def _elect(self, values: Values, available: Iterable[int] | None) -> CohortAgreed:
-        cohort, indices = decide(
-            values,
-            pulls=self._pulls,
-            cold_start=self._cold_start,
-            config=self.config,
-            slot=self._slot + 1,
-            available=available,
-        )
-        self._elected = cohort
-        return CohortAgreed(self._slot, cohort, indices)
+    def _decided(self, certificate: Certificate) -> CohortAgreed:
+        self.state = next_state(self.state, Event.CERTIFIED)
+        return CohortAgreed(certificate, self._now.indices_of(certificate))
 
-    def _resend(self) -> list[Effect]:
-        effects: list[Effect] = []
-        for neighbour in self.neighbours:
-            # A neighbour that has made its claim has had all rounds from us.
-            if self._exchange is not None and neighbour not in self._gossip.values:
-                effects += self._belief_messages(self._exchange.unshown(neighbour))
-            if self._state is State.GOSSIPING:
-                told = self._gossip.unshown(neighbour)
-                effects.append(
-                    Send(GossipMessage(self.config.digest, self._slot, self.client, neighbour, told, wants_reply=True))
-                )
-        return effects
+    def _history_moved(self) -> list[Effect]:
+        head = self.chain.certificates[-1]
+        if self.state not in OPEN or head.slot < self._slot:
+            return [HistoryAdvanced(head), *self._caught_up()]
+        own = self.chain.at(self._slot)
+        if own is not None:
+            later: list[Effect] = [] if own is head else [HistoryAdvanced(head)]
+            return [self._decided(own), *later]
+        self.state = next_state(self.state, Event.PASSED_OVER)
+        return [SlotSkipped(self._slot, f"the others went on to slot {head.slot}"), HistoryAdvanced(head)]
 
-    def _gave_up(self, was: State) -> SlotSkipped:
-        if was is State.EXCHANGING:
-            assert self._exchange is not None  # it is there as long as the state is EXCHANGING
-            missing, what = self._exchange.missing(), f"belief messages of round {self._exchange.round} from neighbours"
-        elif was is State.SETTLED:
-            missing, what = (self.client,), "its own host to propose; that is client"
-        else:
-            missing, what = self._gossip.unknown(self.config.clients), "the claims of clients"
-        return SlotSkipped(
-            self._slot,
-            f"client {self.client} waited {self.config.slot_s:g} s for {what} {', '.join(map(str, missing))}",
-            missing,
-        )
+    def _caught_up(self) -> list[Effect]:
+        if self.state not in OPEN:
+            return []
+        was, self.state = self.state, next_state(self.state, Event.CAUGHT_UP)
+        if was is State.CERTIFYING:
+            return []  # it has voted; on top of what, is settled for this slot
+        self._unsent = None
+        self._now.rebase(self.chain.head)
+        self._now.flood.learn(self._memory.standing_proofs())
+        return [self._settled] if was is State.FLOODING else []

@@ -2,7 +2,7 @@
 
 Two rules. All that a peer may do next is in `TRANSITIONS`: an event that is not listed under the present state is
 misuse by the host and raises LocalProtocolError before anything changes. Messages from others are no events here:
-they are welcome in every state, and what they bring about (all rounds done, all values known) is.
+they are welcome in every state, and what they bring about (all rounds done, a certificate) is.
 
 The diagram in docs/PROTOCOL.md is `mermaid()`.
 """
@@ -18,7 +18,7 @@ class State(Enum):
     """Where a peer stands in its slot."""
 
     IDLE = "idle"
-    """No slot has begun yet."""
+    """No slot has begun since the peer was made."""
 
     EXCHANGING = "exchanging"
     """Belief messages go back and forth with the neighbours."""
@@ -26,69 +26,63 @@ class State(Enum):
     SETTLED = "settled"
     """The belief is there; the host has to propose."""
 
-    GOSSIPING = "gossiping"
-    """Claims spread until all are known."""
+    FLOODING = "flooding"
+    """Signed values spread, round by round."""
 
-    AGREED = "agreed"
-    """All claims are known and the cohort follows from them. Neighbours that lack some are answered."""
+    CERTIFYING = "certifying"
+    """The map is frozen and voted on; votes spread until a quorum agrees."""
+
+    DECIDED = "decided"
+    """There is a certificate. Neighbours that lack it are answered."""
 
     SKIPPED = "skipped"
-    """No cohort in this slot. Neighbours that lack claims are answered."""
+    """No certificate was seen in time."""
 
 
 class Event(Enum):
     """What happens to a peer: calls of its host, and what it concludes from messages."""
 
     BEGIN_SLOT = "begin_slot"
-    ROUNDS_DONE = "rounds done"
+    ROUNDS_DONE = "belief rounds done"
     PROPOSE = "propose"
-    ALL_KNOWN = "all values known"
+    FROZEN = "flood rounds done"
     TOO_FEW = "too few can be elected"
+    CERTIFIED = "certificate"
+    CAUGHT_UP = "history moved on"
+    PASSED_OVER = "a later slot is certified"
     RESEND_DEADLINE = "resend deadline"
     SLOT_DEADLINE = "slot deadline"
-    RECONSIDER = "reconsider"
-    WITHDRAW = "withdraw"
+
+
+def _open(stays: State, *, caught_up: State, **moves: State) -> Mapping[Event, State]:
+    """The moves out of a state in which a slot is under way: some of its own, and those that all such states have."""
+    return {Event[name]: target for name, target in moves.items()} | {
+        Event.CERTIFIED: State.DECIDED,
+        Event.CAUGHT_UP: caught_up,
+        Event.PASSED_OVER: State.SKIPPED,
+        Event.RESEND_DEADLINE: stays,
+        Event.SLOT_DEADLINE: State.SKIPPED,
+    }
+
+
+def _closed(stays: State) -> Mapping[Event, State]:
+    return {Event.BEGIN_SLOT: State.EXCHANGING, Event.RESEND_DEADLINE: stays, Event.SLOT_DEADLINE: stays}
 
 
 TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
     {
-        State.IDLE: {
-            Event.BEGIN_SLOT: State.EXCHANGING,
-            Event.RECONSIDER: State.IDLE,
-        },
-        State.EXCHANGING: {
-            Event.ROUNDS_DONE: State.SETTLED,
-            Event.RESEND_DEADLINE: State.EXCHANGING,
-            Event.SLOT_DEADLINE: State.SKIPPED,
-        },
-        State.SETTLED: {
-            Event.PROPOSE: State.GOSSIPING,
-            Event.RESEND_DEADLINE: State.SETTLED,
-            Event.SLOT_DEADLINE: State.SKIPPED,
-        },
-        State.GOSSIPING: {
-            Event.ALL_KNOWN: State.AGREED,
-            Event.TOO_FEW: State.SKIPPED,
-            Event.RESEND_DEADLINE: State.GOSSIPING,
-            Event.SLOT_DEADLINE: State.SKIPPED,
-        },
-        State.AGREED: {
-            Event.BEGIN_SLOT: State.EXCHANGING,
-            Event.RECONSIDER: State.AGREED,
-            Event.WITHDRAW: State.SKIPPED,
-            Event.RESEND_DEADLINE: State.AGREED,
-            Event.SLOT_DEADLINE: State.AGREED,
-        },
-        State.SKIPPED: {
-            Event.BEGIN_SLOT: State.EXCHANGING,
-            Event.RESEND_DEADLINE: State.SKIPPED,
-            Event.SLOT_DEADLINE: State.SKIPPED,
-        },
+        State.IDLE: {Event.BEGIN_SLOT: State.EXCHANGING},
+        State.EXCHANGING: _open(State.EXCHANGING, caught_up=State.EXCHANGING, ROUNDS_DONE=State.SETTLED),
+        State.SETTLED: _open(State.SETTLED, caught_up=State.SETTLED, PROPOSE=State.FLOODING),
+        State.FLOODING: _open(State.FLOODING, caught_up=State.SETTLED, FROZEN=State.CERTIFYING, TOO_FEW=State.SKIPPED),
+        State.CERTIFYING: _open(State.CERTIFYING, caught_up=State.CERTIFYING),
+        State.DECIDED: _closed(State.DECIDED),
+        State.SKIPPED: _closed(State.SKIPPED),
     }
 )
 """state -> event -> next state."""
 
-OPEN = frozenset({State.EXCHANGING, State.SETTLED, State.GOSSIPING})
+OPEN = frozenset({State.EXCHANGING, State.SETTLED, State.FLOODING, State.CERTIFYING})
 """The states in which a slot is under way."""
 
 

@@ -1,21 +1,30 @@
-"""Peers in one process: a virtual clock, links that delay, lose and repeat messages, no waiting.
+"""Peers in one process: a virtual clock, links that delay, lose, repeat or cut messages, peers that fail, no waiting.
 
 Events lie in a heap ordered by (virtual time, order of posting), and every link draws its luck from a stream of its
 own, so a run is the same whenever it is repeated. Nothing can hang: delays are positive and the clock has a limit.
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedelect.errors import ConfigurationError
+from fedelect.errors import ConfigurationError, RemoteProtocolError
 from fedelect.protocol import Deadline, Effect, Message, Peer, Send, SetDeadline
 from fedelect.seeds import stream
 
 Host = Callable[[int, Effect], list[Effect]]
 """Told (client, effect) of whatever is not the network's business; returns the effects of what it did then."""
+
+Refusal = Callable[[int, Message, RemoteProtocolError], None]
+"""Told (client, message, why) when a peer refuses a message."""
+
+Relay = Callable[[Message], Iterable[Message]]
+"""What really goes out in place of a message that a peer sends; for watchers and liars."""
+
+Action = Callable[[], None]
+"""Something that is to happen at some moment."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +64,7 @@ class Traffic:
         delivered: Messages that arrived before the end, repetitions included.
         virtual_s: Virtual seconds until the end.
         timed_out: Whether the end was the limit of the clock.
+        refused: Messages that their receiver refused.
     """
 
     sent: int
@@ -62,18 +72,21 @@ class Traffic:
     delivered: int
     virtual_s: float
     timed_out: bool
+    refused: int = 0
 
 
 class Network:
     """Carries out the effects of peers under a virtual clock that starts at 0.
 
     Args:
-        peers: One for each client, in client order.
+        peers: One for each client, in client order; the list may be changed, see `restart`.
         host: What to do with effects that are for the host.
         conditions: How links treat messages.
         seed: With `name`, names the streams of the links.
         name: What this run is called, for example ("slot", 3).
         limit_s: Virtual seconds after which everything stops.
+        on_refusal: Told of messages that peers refuse; by default that is an error, for honest peers send none.
+        relay: Stands between peers and links; by default what peers send is what goes out.
     """
 
     def __init__(
@@ -85,29 +98,71 @@ class Network:
         seed: int,
         name: tuple[str | int, ...] = (),
         limit_s: float,
+        on_refusal: Refusal | None = None,
+        relay: Relay | None = None,
     ) -> None:
-        self._peers = peers
+        self._peers = list(peers)
         self._host = host
         self._conditions = conditions
         self._seed, self._name = seed, name
         self._limit_s = limit_s
+        self._on_refusal = on_refusal
+        self._relay = relay
         self._links: dict[tuple[int, int], np.random.Generator] = {}
-        self._heap: list[tuple[float, int, int, Message | Deadline]] = []
+        self._heap: list[tuple[float, int, int, int, Message | Deadline | Action]] = []
+        self._lives = [0] * len(self._peers)  # deadlines of an earlier life mean nothing
+        self._down: set[int] = set()
+        self._sides: tuple[frozenset[int], ...] = ()
         self._posted = 0
         self._now_s = 0.0
-        self._sent = self._lost = self._delivered = 0
+        self._sent = self._lost = self._delivered = self._refused = 0
+
+    @property
+    def now_s(self) -> float:
+        """Virtual seconds since the start."""
+        return self._now_s
 
     def post(self, client: int, effects: Sequence[Effect]) -> None:
         """Carry out the effects of `client`, and those that the host answers with, in order."""
         waiting = list(effects)
-        while waiting:
+        while waiting and client not in self._down:
             effect = waiting.pop(0)
             if isinstance(effect, Send):
-                self._send(effect.message)
+                for message in (effect.message,) if self._relay is None else self._relay(effect.message):
+                    self.send(message)
             elif isinstance(effect, SetDeadline):
                 self._schedule(effect.after_s, client, effect.deadline)
             else:
                 waiting = self._host(client, effect) + waiting
+
+    def send(self, message: Message) -> None:
+        """Put a message on its link, which may delay, lose or repeat it."""
+        self._sent += 1
+        luck = self._link(message.sender, message.receiver).random(4)
+        if luck[0] < self._conditions.loss or self._cut(message.sender, message.receiver):
+            self._lost += 1
+            return
+        shortest, longest = self._conditions.shortest_delay_s, self._conditions.longest_delay_s
+        for delay in luck[2 : 4 if luck[1] < self._conditions.repetition else 3]:
+            self._schedule(shortest + float(delay) * (longest - shortest), message.receiver, message)
+
+    def at(self, after_s: float, action: Action) -> None:
+        """Let `action` happen after so many seconds."""
+        self._schedule(after_s, -1, action)
+
+    def crash(self, client: int) -> None:
+        """The peer stops in the middle of whatever it was doing; messages to it are lost."""
+        self._down.add(client)
+
+    def restart(self, client: int, peer: Peer) -> None:
+        """`peer`, made from the records of the one that crashed, takes its place."""
+        self._down.discard(client)
+        self._lives[client] += 1
+        self._peers[client] = peer
+
+    def partition(self, *sides: frozenset[int]) -> None:
+        """Cut the links between these sides from now on; without sides, heal all."""
+        self._sides = sides
 
     def run(self, finished: Callable[[], bool]) -> Traffic:
         """Let time pass until `finished()`, or nothing is left to happen, or the limit of the clock."""
@@ -116,23 +171,33 @@ class Network:
             if self._heap[0][0] > self._limit_s:
                 self._now_s, timed_out = self._limit_s, True
                 break
-            self._now_s, _, client, event = heapq.heappop(self._heap)
-            if isinstance(event, Deadline):
-                self.post(client, self._peers[client].deadline_passed(event))
+            self._now_s, _, client, life, event = heapq.heappop(self._heap)
+            if callable(event):
+                event()
+            elif isinstance(event, Deadline):
+                if client not in self._down and life == self._lives[client]:
+                    self.post(client, self._peers[client].deadline_passed(event))
             else:
-                self._delivered += 1
-                self.post(client, self._peers[client].receive(event))
-        return Traffic(self._sent, self._lost, self._delivered, self._now_s, timed_out)
+                self._deliver(client, event)
+        return Traffic(self._sent, self._lost, self._delivered, self._now_s, timed_out, self._refused)
 
-    def _send(self, message: Message) -> None:
-        self._sent += 1
-        luck = self._link(message.sender, message.receiver).random(4)
-        if luck[0] < self._conditions.loss:
+    def _deliver(self, client: int, message: Message) -> None:
+        if client in self._down:
             self._lost += 1
             return
-        shortest, longest = self._conditions.shortest_delay_s, self._conditions.longest_delay_s
-        for delay in luck[2 : 4 if luck[1] < self._conditions.repetition else 3]:
-            self._schedule(shortest + float(delay) * (longest - shortest), message.receiver, message)
+        self._delivered += 1
+        try:
+            effects = self._peers[client].receive(message)
+        except RemoteProtocolError as error:
+            if self._on_refusal is None:
+                raise
+            self._refused += 1
+            self._on_refusal(client, message, error)
+            return
+        self.post(client, effects)
+
+    def _cut(self, sender: int, receiver: int) -> bool:
+        return any((sender in side) != (receiver in side) for side in self._sides)
 
     def _link(self, sender: int, receiver: int) -> np.random.Generator:
         link = self._links.get((sender, receiver))
@@ -141,6 +206,7 @@ class Network:
             self._links[sender, receiver] = link
         return link
 
-    def _schedule(self, after_s: float, client: int, event: Message | Deadline) -> None:
+    def _schedule(self, after_s: float, client: int, event: Message | Deadline | Action) -> None:
         self._posted += 1  # settles the order of events at one moment, and keeps the heap from comparing them
-        heapq.heappush(self._heap, (self._now_s + after_s, self._posted, client, event))
+        life = self._lives[client] if client >= 0 else 0
+        heapq.heappush(self._heap, (self._now_s + after_s, self._posted, client, life, event))

@@ -4,63 +4,71 @@ This is the host of all peers. For each client it keeps what that client would k
 elected, and it never lets one client's numbers reach another but through messages. What comes out is what
 `BpUcb` elects from dense beliefs, to the bit; what can differ is that a slot is skipped when links are too bad.
 
-An exchange in slot t elects for slot t + 1. Every slot has one: of the opinions on the model trained in it, or, if
-none was trained, once more of the last opinions. Histories are equal at all peers, for a cohort that not all of
-them have agreed on is withdrawn.
+Every slot is elected for and certified, the cold start too: for slot 1 before anything was trained, then for each
+next slot after the opinions on the last model (if none was trained, the same opinions once more). A certificate
+stands as soon as one peer has it. Peers that missed it get it before the next slot, as they would from the server.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fedelect.analytics.democratized import LinkedClients, couplings_of
-from fedelect.equations.beliefs import Coupling, directed_links, outcome_of
-from fedelect.errors import ConfigurationError, NoElection
+from fedelect.equations.beliefs import Coupling, outcome_of
+from fedelect.errors import NoElection
 from fedelect.protocol import (
     BeliefSettled,
+    Certificate,
     CohortAgreed,
     Effect,
-    History,
+    KeyedHashVerifier,
     Peer,
     PeerConfig,
+    Persist,
     SlotSkipped,
+    Statement,
+    simulated_signers,
 )
 from fedelect.records import Exchange
-from fedelect.seeds import rank_key
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.simulator.network import LinkConditions, Network, Traffic
 from fedelect.simulator.peer_exchange import PeerExchange
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal, as_cohort
+from fedelect.vocabulary import Ask, Feedback, Floats, Signal, as_cohort
 
 
 @final
 class PeerElection(AbstractSelector):
     """BP-UCB by N peers that exchange messages along the links of a graph.
 
-    `tell` begins the slot at every peer with its own opinion and lets virtual time pass until all have agreed on the
-    next cohort; `ask` gives that cohort, or raises NoElection if they have not agreed. The next `ask` tries again.
+    `tell` begins the next slot at every peer with its own opinion and lets virtual time pass until all have seen its
+    certificate or given up; `ask` gives the certified cohort, or raises NoElection if there is none. The next `ask`
+    tries again. An `ask` among some clients only holds the election again, as if that had been known from the start.
 
     Args:
         clients: N.
         budget: K.
         exploration: mu; the paper uses 0.01.
         seed: Fixes cold-start groups, ties and the luck of the links.
-        edges: (M, 2) undirected links.
+        edges: (M, 2) undirected links, which connect all clients.
         couplings: (M,) J of each link.
         reading: "ising" or "evidence".
         rounds: Rounds of belief messages in each slot.
         damping: Share of the old message that is kept.
+        faults: How many peers may fail in a slot; the graph must stay connected without them.
+        lying: Whether those may lie, or only crash.
         resend_s: After how long peers repeat what may be lost, in virtual seconds.
+        patience: After how many such intervals of silence a neighbour is no longer waited for.
         slot_s: After how long they give a slot up.
         conditions: How links treat messages; a `LinkConditions` or a mapping of its attributes.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     advice: ClassVar[str] = "As bp-ucb, message by message: to see what an election without a server costs."
+    version: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -74,39 +82,47 @@ class PeerElection(AbstractSelector):
         reading: str = "ising",
         rounds: int = 10,
         damping: float = 0.0,
+        faults: int = 0,
+        lying: bool = False,
         resend_s: float = 0.5,
+        patience: int = 8,
         slot_s: float = 60.0,
         conditions: LinkConditions | Mapping[str, float] | None = None,
     ) -> None:
         links = conditions if isinstance(conditions, LinkConditions) else LinkConditions(**(conditions or {}))
-        pairs, strengths = np.asarray(edges), np.asarray(couplings, dtype=np.float64)
+        self._signers = simulated_signers(clients, seed)
         self._config = PeerConfig(
             clients=clients,
             budget=budget,
+            edges=tuple((int(one), int(other)) for one, other in np.asarray(edges).reshape(-1, 2)),
+            couplings=tuple(np.asarray(couplings, dtype=np.float64).tolist()),
+            keys=tuple(signer.key for signer in self._signers),
             exploration=exploration,
             seed=seed,
             reading=reading,
             rounds=rounds,
             damping=damping,
+            faults=faults,
+            lying=lying,
             resend_s=resend_s,
+            patience=patience,
             slot_s=slot_s,
-            graph=rank_key(repr((pairs.tolist(), strengths.tolist()))).hex(),
         )
-        parameters = {name: value for name, value in vars(self._config).items() if name != "graph"}
-        parameters |= {"edges": pairs.tolist(), "couplings": strengths.tolist(), "conditions": asdict(links)}
+        shared = {field.name: getattr(self._config, field.name) for field in fields(PeerConfig)}
+        parameters = {name: value for name, value in shared.items() if name not in ("keys", "edges", "couplings")}
+        parameters |= {"edges": [list(edge) for edge in self._config.edges]}
+        parameters |= {"couplings": list(self._config.couplings), "conditions": asdict(links)}
         super().__init__(clients=clients, budget=budget, parameters=parameters)
         self._conditions = links
-        self._neighbours = _neighbourhoods(pairs, strengths, clients)
-        self._peers = self._make_peers(None)
         self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
         self._total = np.zeros(clients)  # their sum
         self._opinions = np.full(clients, np.nan)  # the last ones told
         self._surveyed = False  # whether any were ever told
-        self._before: History | None = None  # what the peers remembered before their last exchange
-        self._available: list[int] | None = None  # to whom the open ask was restricted
-        first = self._peers[0].history.elected
-        assert first is not None  # a fresh peer knows the first cold-start group
-        self._result: CohortAgreed | str = CohortAgreed(0, first, ())
+        self._held = 0  # the slot of the last election
+        self._before: tuple[Certificate, ...] = ()  # history before it
+        self._available: list[int] | None = None  # to whom it was restricted
+        self._peers: list[Peer] = self._make_peers()
+        self._result: CohortAgreed | str = "no election was held yet"
         self._last: PeerExchange | None = None
 
     @classmethod
@@ -119,7 +135,7 @@ class PeerElection(AbstractSelector):
         coupling: Coupling | None = None,
         **network: Any,
     ) -> Self:
-        """The peers of a scenario's clients; `network` may set `resend_s`, `slot_s` and `conditions`."""
+        """The peers of a scenario's clients; `network` may set `faults`, `lying`, deadlines and `conditions`."""
         beliefs = scenario.config.beliefs
         return cls(
             clients=scenario.clients,
@@ -140,21 +156,25 @@ class PeerElection(AbstractSelector):
         return self._last
 
     @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """Certified history so far: what a server would have been shown."""
+        return self._peers[0].chain.certificates
+
+    @property
     def settled(self) -> tuple[Floats, Exchange] | None:
         """(N,) beliefs of the last exchange and how it went, as a slot record takes them; None before the first."""
         return None if self._last is None else (self._last.beliefs, self._last.for_the_record())
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        if self._peers[0].slot < slot - 1:  # the election before this one came to nothing: hold another
-            self._hold(slot - 1)
+        here = None if available is None or available.all() else np.flatnonzero(available).tolist()
+        if self._held < slot:
+            self._hold(slot, here)
+        elif here != self._available:
+            self._peers = self._make_peers()
+            self._hold(slot, here)
         if isinstance(self._result, str):
             raise NoElection(f"no cohort for slot {slot}: {self._result}")
-        if available is None:
-            return self._result.cohort, self._result.indices
-        here = np.flatnonzero(available).tolist()
-        choice = self._reconsider(here)
-        self._available = here
-        return choice
+        return self._result.cohort, self._result.indices
 
     def _learn(self, ask: Ask, feedback: Feedback) -> None:
         assert feedback.opinions is not None  # declared in `needs`
@@ -163,15 +183,13 @@ class PeerElection(AbstractSelector):
         self._given[present] += 1
         self._total[present] += feedback.opinions[present]
         self._opinions, self._surveyed = feedback.opinions.copy(), True
-        self._available = None
-        self._hold(ask.slot)
+        self._hold(ask.slot + 1, None)
 
     def _abandoned(self, ask: Ask) -> None:
-        self._available = None
-        self._hold(ask.slot)
+        self._hold(ask.slot + 1, None)
 
-    def _hold(self, slot: int) -> None:
-        """Let the peers exchange their last opinions in `slot` and elect for the slot after it."""
+    def _hold(self, slot: int, available: list[int] | None) -> None:
+        """Let the peers exchange their last opinions and elect for `slot`."""
         count = np.maximum(self._given, 1)
         means = np.where(self._given > 0, self._total / count, np.nan)
         settled: dict[int, BeliefSettled] = {}
@@ -182,14 +200,17 @@ class PeerElection(AbstractSelector):
             if isinstance(effect, BeliefSettled):
                 settled[client] = effect
                 belief = effect.belief if self._surveyed else float("nan")
-                return self._peers[client].propose(float(means[client]), belief)
+                return self._peers[client].propose(float(means[client]), belief, available)
+            if isinstance(effect, Persist):
+                return self._peers[client].persisted(effect.record)
             if isinstance(effect, CohortAgreed):
                 agreed[client] = effect
             elif isinstance(effect, SlotSkipped):
                 skipped[client] = effect
             return []
 
-        self._before = self._peers[0].history
+        self._held, self._available = slot, available
+        self._before = self._peers[0].chain.certificates
         network = Network(
             self._peers,
             host,
@@ -201,10 +222,11 @@ class PeerElection(AbstractSelector):
         for client, peer in enumerate(self._peers):
             network.post(client, peer.begin_slot(slot, float(self._opinions[client])))
         traffic = network.run(lambda: len(agreed) + len(skipped) == self.clients)
-        self._result = agreed[0] if not skipped else _why(skipped, self.clients)
-        if skipped:
-            for client in agreed:
-                self._peers[client].withdraw()
+        self._result = _why(skipped, self.clients)
+        if agreed:
+            self._result = best = max(agreed.values(), key=lambda one: len(one.indices))
+            for peer in self._peers:
+                peer.learn([best.certificate])
         self._last = self._summary(slot, settled, traffic)
 
     def _summary(self, slot: int, settled: Mapping[int, BeliefSettled], traffic: Traffic) -> PeerExchange:
@@ -214,30 +236,26 @@ class PeerElection(AbstractSelector):
         reason = self._result if isinstance(self._result, str) else None
         outcome = outcome_of(rounds, residual)
         return PeerExchange(
-            slot, beliefs, rounds, residual, outcome, traffic.sent, traffic.lost, traffic.virtual_s, reason
+            slot - 1, beliefs, rounds, residual, outcome, traffic.sent, traffic.lost, traffic.virtual_s, reason
         )
 
-    def _reconsider(self, available: list[int]) -> Choice:
-        chosen = [peer.reconsider(available)[0] for peer in self._peers]
-        assert isinstance(chosen[0], CohortAgreed)  # all that `reconsider` says
-        return chosen[0].cohort, chosen[0].indices
-
-    def _make_peers(self, history: History | None) -> list[Peer]:
+    def _make_peers(self) -> list[Peer]:
+        verifier = KeyedHashVerifier()
         return [
-            Peer(self._config, client, list(near), list(near.values()), history=history)
-            for client, near in enumerate(self._neighbours)
+            Peer(self._config, client, signer, verifier, records=self._before)
+            for client, signer in enumerate(self._signers)
         ]
 
     def _memory(self) -> dict[str, Any]:
-        # The last exchange is held again on recall: it is the same to the bit, and the peers' maps need no saving.
-        before = self._before
+        # The last election is held again on recall: it is the same to the bit, and the peers' maps need no saving.
         return {
             "given": pack(self._given, "<u4"),
             "total": pack(self._total, "<f8"),
             "opinions": pack(self._opinions, "<f8"),
             "surveyed": self._surveyed,
+            "held": self._held,
             "available": self._available,
-            "before": before and {"slot": before.slot, "pulls": list(before.pulls), "elected": before.elected},
+            "before": [_brief(certificate) for certificate in self._before],
         }
 
     def _recall(self, memory: dict[str, Any]) -> None:
@@ -246,29 +264,33 @@ class PeerElection(AbstractSelector):
         self._total = unpack(memory["total"], "<f8", size=size, what="opinion sums")
         self._opinions = unpack(memory["opinions"], "<f8", size=size, what="opinions")
         self._surveyed = bool(memory["surveyed"])
-        before, available = memory["before"], memory["available"]
-        if before is not None:
-            elected: Cohort | None = None
-            if before["elected"] is not None:
-                elected = as_cohort(before["elected"], clients=size, what="the elected cohort")
-            slot = int(before["slot"])
-            self._peers = self._make_peers(History(slot, tuple(map(int, before["pulls"])), elected))
-            self._hold(slot + 1)
+        self._before = self._certified(memory["before"])
+        self._peers = self._make_peers()
+        available = memory["available"]
         if available is not None:
-            self._available = list(as_cohort(available, clients=size, what="available"))
-            self._reconsider(self._available)
+            available = list(as_cohort(available, clients=size, what="available"))
+        if int(memory["held"]):
+            self._hold(int(memory["held"]), available)
+
+    def _certified(self, history: Sequence[Sequence[Any]]) -> tuple[Certificate, ...]:
+        """Certificates from what `_brief` left of them; the signers are here, so they sign again."""
+        previous, certificates = self._config.digest, []
+        for slot, cohort, hashed, signers in history:
+            members = as_cohort(cohort, clients=self.clients)
+            statement = Statement(self._config.digest, int(slot), previous, members, bytes.fromhex(hashed))
+            signed = tuple((int(client), self._signers[client].sign(statement.content)) for client in signers)
+            certificates.append(Certificate(statement, signed))
+            previous = statement.identity
+        return tuple(certificates)
 
 
-def _neighbourhoods(edges: Any, couplings: Floats, clients: int) -> list[dict[int, float]]:
-    links = directed_links(edges, clients)
-    if couplings.shape != (links.links.size // 2,):
-        raise ConfigurationError(f"couplings has shape {couplings.shape} but there are {links.links.size // 2} edges")
-    near: list[dict[int, float]] = [{} for _ in range(clients)]
-    for source, target, coupling in zip(links.sources, links.targets, couplings[links.links], strict=True):
-        near[target][int(source)] = float(coupling)
-    return near
+def _brief(certificate: Certificate) -> list[Any]:
+    signers = [client for client, _ in certificate.signatures]
+    return [certificate.slot, list(certificate.cohort), certificate.statement.map_hash.hex(), signers]
 
 
 def _why(skipped: Mapping[int, SlotSkipped], clients: int) -> str:
+    if not skipped:
+        return "time was up"
     first = skipped[min(skipped)]
     return f"{len(skipped)} of {clients} clients did not agree in slot {first.slot}; {first.reason}"

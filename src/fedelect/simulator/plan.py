@@ -94,6 +94,8 @@ def elected_by_peers(
     loss: float = 0.0,
     repetition: float = 0.0,
     longest_delay_s: float = 0.05,
+    faults: int = 0,
+    lying: bool = False,
     slot_s: float = 60.0,
 ) -> PeerElection:
     """BP-UCB elected by simulated peers along the scenario's graph, message by message.
@@ -105,13 +107,21 @@ def elected_by_peers(
         loss: Probability that a message is lost.
         repetition: Probability that a message arrives twice.
         longest_delay_s: Longest delay of a message in virtual seconds; the shortest is a fifth of it.
+        faults: How many peers may fail in a slot; the graph must stay connected without them.
+        lying: Whether those may lie, or only crash: with it, a certificate takes more signatures.
         slot_s: Virtual seconds after which the peers give a slot up.
     """
     conditions = LinkConditions(
         shortest_delay_s=longest_delay_s / 5, longest_delay_s=longest_delay_s, loss=loss, repetition=repetition
     )
     return PeerElection.from_scenario(
-        scenario, exploration=exploration, seed=seed, slot_s=slot_s, conditions=conditions
+        scenario,
+        exploration=exploration,
+        seed=seed,
+        faults=faults,
+        lying=lying,
+        slot_s=slot_s,
+        conditions=conditions,
     )
 
 

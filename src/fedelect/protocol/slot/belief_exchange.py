@@ -6,6 +6,8 @@ kept until its turn. Sums run in order of the sending client, so arrival order c
 equals `fedelect.equations.beliefs.settle` to the bit.
 
 A message of round r + 1 from a neighbour shows that it has ours of round r: that is all the acknowledgement there is.
+A neighbour that has gone counts as one with nothing to say: its messages are 0 from then on. Beliefs need no
+agreement, so nothing hangs on who is believed to have gone when.
 """
 
 import math
@@ -14,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedelect.equations.beliefs import belief_up, local_field, message_change, outgoing_messages
-from fedelect.errors import RemoteProtocolError
 from fedelect.vocabulary import Floats
 
 Outgoing = tuple[int, int, float]
@@ -42,6 +43,7 @@ class BeliefExchange:
         self._damping = damping
         self._field = float(local_field(np.array(opinion)))
         degree = len(self._neighbours)
+        self._gone: set[int] = set()
         self._received = [0] * degree  # the latest round that each neighbour has sent
         self._now = [math.nan] * degree  # what arrived of the present round
         self._ahead = [math.nan] * degree  # ... and of the next
@@ -55,41 +57,43 @@ class BeliefExchange:
         return [*self._next_round([0.0] * len(self._neighbours)), *self._advance()]
 
     def receive(self, round_number: int, sender: int, value: float) -> list[Outgoing]:
-        """Take in a message; returns what is to be sent because of it. A repeated one changes nothing."""
+        """Take in a message; returns what is to be sent because of it.
+
+        The first message of a round stands; repetitions, rounds gone by and rounds that are not due yet (from a
+        neighbour that went on without us) change nothing.
+        """
         place = self._place[sender]
-        if round_number > self.round + 1:
-            raise RemoteProtocolError(
-                f"client {sender} sent round {round_number} although this peer is in round {self.round} of "
-                f"{self._rounds}; a neighbour can be one round ahead at most"
-            )
-        if round_number < self.round:
+        if sender in self._gone or not self.round <= round_number <= self.round + 1:
             return []
         slots = self._now if round_number == self.round else self._ahead
         if not math.isnan(slots[place]):
-            if slots[place] != value:
-                raise RemoteProtocolError(
-                    f"client {sender} sent two different messages for round {round_number}: {slots[place]!r}, {value!r}"
-                )
             return []
         slots[place] = value
         self._received[place] = max(self._received[place], round_number)
         return self._advance()
 
+    def forgo(self, neighbour: int) -> list[Outgoing]:
+        """Wait for `neighbour` no longer: what has not come from it counts as 0."""
+        self._gone.add(neighbour)
+        return self._advance()
+
     def missing(self) -> tuple[int, ...]:
-        """The neighbours whose message of the present round has not come."""
-        return tuple(n for n, value in zip(self._neighbours, self._now, strict=True) if math.isnan(value))
+        """The neighbours that are waited for: their message of the present round has not come."""
+        arrived = zip(self._neighbours, self._now, strict=True)
+        return tuple(n for n, value in arrived if math.isnan(value) and n not in self._gone)
 
     def unshown(self, neighbour: int) -> list[Outgoing]:
         """What was sent to `neighbour` and it has not shown to have: at most the last two rounds."""
         place = self._place[neighbour]
-        rounds = range(max(self._received[place], 1), self.round + 1)
+        first = max(self._received[place], self.round - 1, 1)
+        rounds = range(first, self.round + 1)
         values = {self.round - 1: self._previous, self.round: self._sent}
         return [(number, neighbour, float(values[number][place])) for number in rounds]
 
     @property
     def belief(self) -> float:
         """P(up), once all rounds are done."""
-        return float(belief_up(np.array(self._field), np.array(_in_order(self._now))))
+        return float(belief_up(np.array(self._field), np.array(_in_order(_filled(self._now)))))
 
     @property
     def residual(self) -> float:
@@ -102,7 +106,7 @@ class BeliefExchange:
             if self.round == self._rounds:
                 self.done = True
             else:
-                outgoing += self._next_round(self._now)
+                outgoing += self._next_round(_filled(self._now))
                 self._now, self._ahead = self._ahead, [math.nan] * len(self._neighbours)
         return outgoing
 
@@ -114,6 +118,10 @@ class BeliefExchange:
         )
         self.round += 1
         return [(self.round, n, value) for n, value in zip(self._neighbours, self._sent.tolist(), strict=True)]
+
+
+def _filled(messages: list[float]) -> list[float]:
+    return [0.0 if math.isnan(message) else message for message in messages]
 
 
 def _in_order(messages: list[float]) -> float:

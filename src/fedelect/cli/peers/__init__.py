@@ -1,0 +1,5 @@
+"""Commands about elections among peers."""
+
+from fedelect.cli.peers.chaos import chaos as chaos
+
+__all__ = ["chaos"]

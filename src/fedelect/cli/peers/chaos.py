@@ -1,0 +1,72 @@
+"""`fedelect chaos`: elections in which everything goes wrong, as many as one likes."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from fedelect.errors import ConfigurationError
+from fedelect.simulator.chaos import ChaosPlan, run_chaos
+
+
+def chaos(
+    seeds: Annotated[str, typer.Option(help="Which runs: FIRST:END (END not included), or one number.")] = "0:100",
+    clients: Annotated[int, typer.Option(help="Peers in each run.")] = 7,
+    slots: Annotated[int, typer.Option(help="Slots to elect for in each run.")] = 5,
+    faults: Annotated[int, typer.Option(help="How many failing peers the configuration is ready for.")] = 1,
+    liars: Annotated[int, typer.Option(help="How many peers lie; at most `faults`.")] = 0,
+    calm: Annotated[
+        bool,
+        typer.Option("--calm", help="No loss, no partitions, at most `faults` crashes: every slot must be decided."),
+    ] = False,
+) -> None:
+    """Let simulated peers crash, restart, lose messages, be cut off and lie, and check that no slot is ever split.
+
+    A run that breaks a promise is named by its seed, and the exit code is 1.
+    """
+    plan = ChaosPlan(clients=clients, slots=slots, faults=faults, liars=liars, calm=calm)
+    numbers = _numbers(seeds)
+    console = Console()
+    decided = skipped = split = broken = 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        for seed in bar.track(numbers, description="chaos"):
+            outcome = run_chaos(seed, plan)
+            decided += outcome.decided
+            skipped += outcome.skipped
+            split += outcome.split
+            late = f"slots {list(outcome.undecided)} were not decided by all" if calm and outcome.undecided else ""
+            faulty = [
+                *outcome.violations,
+                *([f"{outcome.split} slots split"] if outcome.split else []),
+                *filter(None, [late]),
+            ]
+            if faulty:
+                broken += 1
+                bar.console.print(f"seed {seed}: {'; '.join(faulty)}", highlight=False, soft_wrap=True, markup=False)
+    console.print(
+        f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split", highlight=False
+    )
+    if broken:
+        console.print(f"{broken} runs broke a promise; `fedelect chaos --seeds SEED` repeats one", highlight=False)
+        raise typer.Exit(1)
+
+
+def _numbers(text: str) -> range:
+    first, colon, end = text.partition(":")
+    try:
+        numbers = range(int(first or 0), int(end)) if colon else range(int(first), int(first) + 1)
+    except ValueError:
+        numbers = range(0)
+    if not numbers or numbers[0] < 0:
+        raise ConfigurationError(f"--seeds must be FIRST:END with 0 <= FIRST < END, or one number, got {text!r}")
+    return numbers

@@ -1,0 +1,137 @@
+"""What one peer remembers beyond a slot: certified history, who lied, what it signed itself, what others claimed.
+
+All of it but the last is made again from the records that the host kept. What others claimed is only there to catch
+an impossible move; who has forgotten it learns of the lie from those who have not.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from fedelect.errors import RemoteProtocolError, StateError
+from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.chain import CertificateChain
+from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
+from fedelect.protocol.signed import Certificate, SignedValue, Verifier, Vote
+
+
+class Memory:
+    """One peer's memory.
+
+    Args:
+        config: What all peers share.
+        client: Whose memory this is.
+        verifier: Checks signatures.
+        records: What the host kept of an earlier life of this peer, in the order it was told to.
+    """
+
+    def __init__(
+        self,
+        config: PeerConfig,
+        client: int,
+        verifier: Verifier,
+        records: Iterable[SignedValue | Vote | Certificate | Proof] = (),
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._verifier = verifier
+        self.chain = CertificateChain(config, verifier)
+        self.proofs: dict[int, Proof] = {}
+        self.signed_slot = 0  # the last slot in which this client signed anything
+        self._own: SignedValue | None = None
+        self._claimed: dict[int, SignedValue] = {}
+        for record in records:
+            self._recall(record)
+
+    def _recall(self, record: SignedValue | Vote | Certificate | Proof) -> None:
+        try:
+            if isinstance(record, Certificate):
+                self.chain.add(record)
+            elif isinstance(record, SignedValue | Vote):
+                self._recall_own(record)
+            else:
+                if not isinstance(record, ImpossibleMove):  # that is judged on the history of the day
+                    check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
+                self.proofs[record.client] = record
+        except RemoteProtocolError as error:
+            raise StateError(
+                f"the records of client {self._client} hold what is not of this election: {error}"
+            ) from error
+
+    def _recall_own(self, record: SignedValue | Vote) -> None:
+        said = record.statement if isinstance(record, Vote) else record
+        if record.client != self._client or said.configuration != self._config.digest:
+            raise StateError(
+                f"the records of client {self._client} hold what client {record.client} signed under configuration "
+                f"{said.configuration.hex()}; give each peer its own records, of one configuration"
+            )
+        self.note_signed(record)
+
+    def note_signed(self, record: SignedValue | Vote) -> None:
+        """This client signed something."""
+        if isinstance(record, SignedValue):
+            self._own = record
+            self.signed_slot = max(self.signed_slot, record.slot)
+        else:
+            self.signed_slot = max(self.signed_slot, record.statement.slot)
+
+    def own_fault(self, value: SignedValue) -> str | None:
+        """Why this client must not sign `value`: others could prove it a lie. None if it may."""
+        fault = value.fault() or self._unearned(value)
+        before = self._own
+        if fault is None and before is not None and before.slot < value.slot:
+            elections = self.chain.elections_since(self._client, before.previous)
+            if elections is not None and not can_move(before.mean, value.mean, elections):
+                fault = (
+                    f"its mean was {before.mean!r} and cannot be {value.mean!r} after {elections} elections; an "
+                    "opinion counts only if it was there before the first claim on top of its slot (see OwnRewards)"
+                )
+        return fault
+
+    def check_entry(self, entry: SignedValue | Proof) -> None:
+        """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""
+        if not isinstance(entry, SignedValue):
+            check_proof(entry, config=self._config, verifier=self._verifier, chain=self.chain)
+            return
+        fault = self._unearned(entry)
+        if fault is not None:
+            raise RemoteProtocolError(f"a value of client {entry.client} cannot be: {fault}")
+        if not self._verifier.verify(self._config.keys[entry.client], entry.content, entry.signature):
+            raise RemoteProtocolError(f"a value is said to be of client {entry.client}, which did not sign it")
+
+    def check_vote(self, vote: Vote) -> None:
+        """Raise RemoteProtocolError unless its client signed this vote."""
+        if not self._verifier.verify(self._config.keys[vote.client], vote.statement.content, vote.signature):
+            raise RemoteProtocolError(f"a vote is said to be of client {vote.client}, which did not sign it")
+
+    def contradiction(self, value: SignedValue) -> ImpossibleMove | None:
+        """The proof that `value` cannot follow what its client claimed before, if it is one."""
+        before = self._claimed.get(value.client)
+        if before is not None and moved_impossibly(before, value, self.chain):
+            return ImpossibleMove(before, value)
+        return None
+
+    def standing_proofs(self) -> list[Proof]:
+        """The proofs that whoever shares this peer's history can check."""
+        return [
+            proof
+            for proof in self.proofs.values()
+            if not isinstance(proof, ImpossibleMove) or moved_impossibly(proof.one, proof.other, self.chain)
+        ]
+
+    def note_lies(self, proofs: Iterable[Proof]) -> list[Proof]:
+        """Remember who is proven to have lied; returns the first proof against each that was not known for it."""
+        new: list[Proof] = []
+        for proof in proofs:
+            if proof.client not in self.proofs:
+                self.proofs[proof.client] = proof
+                new.append(proof)
+        return new
+
+    def note_claims(self, values: Mapping[int, SignedValue | None]) -> None:
+        """Remember what others claimed in a frozen map."""
+        self._claimed.update({client: value for client, value in values.items() if value is not None})
+
+    def _unearned(self, value: SignedValue) -> str | None:
+        if math.isnan(value.mean) or self.chain.elections(value.client):
+            return None
+        return f"the mean is {value.mean!r} but the client was never elected"

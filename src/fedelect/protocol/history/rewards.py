@@ -1,0 +1,40 @@
+"""A client's own rewards: which of its opinions count, and the mean it claims."""
+
+import math
+
+from fedelect.errors import LocalProtocolError
+from fedelect.protocol.history.chain import CertificateChain
+
+
+class OwnRewards:
+    """One client's opinions by slot, and their mean over the slots in which it was elected.
+
+    Others check that a claimed mean moves only with elections. So an opinion must be there before its client first
+    claims a mean on top of that slot's certificate: one that comes later is not counted.
+
+    Args:
+        client: Whose they are.
+    """
+
+    def __init__(self, client: int) -> None:
+        self._client = client
+        self._opinions: dict[int, float] = {}
+        self._closed = 0  # opinions of slots up to this one are settled
+
+    def give(self, slot: int, opinion: float) -> bool:
+        """The client judged the model trained in `slot`; returns whether that can still count (nan: no opinion)."""
+        if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
+            raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
+        if slot <= self._closed or math.isnan(opinion):
+            return False
+        self._opinions[slot] = opinion
+        return True
+
+    def claim(self, chain: CertificateChain) -> float:
+        """The mean to propose on top of `chain`; nan if there are no rewards yet. Settles the slots up to its head."""
+        self._closed = max(self._closed, chain.slot)
+        total, count = 0.0, 0
+        for certificate in chain.certificates:
+            if self._client in certificate.cohort and certificate.slot in self._opinions:
+                total, count = total + self._opinions[certificate.slot], count + 1
+        return total / count if count else math.nan

@@ -1,0 +1,183 @@
+"""What a peer holds of the slot under way, and the messages that come of it.
+
+It knows nothing of signatures and history: what it is given has been checked.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.proofs import Proof
+from fedelect.protocol.signed import Certificate, SignedValue, Statement, Vote, map_hash
+from fedelect.protocol.signed.statements import one_nan
+from fedelect.protocol.slot.attendance import Attendance
+from fedelect.protocol.slot.belief_exchange import BeliefExchange, Outgoing
+from fedelect.protocol.slot.election import decide
+from fedelect.protocol.slot.flooding import Flood
+from fedelect.protocol.slot.voting import Ballots
+from fedelect.protocol.transitions import State
+from fedelect.protocol.wire.effects import Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
+from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage
+from fedelect.vocabulary import Ints
+
+
+class OpenSlot:
+    """One client's slot: beliefs, flood, votes, and who is still there.
+
+    Args:
+        config: What all peers share.
+        client: This client.
+        slot: The slot that is elected for.
+        previous: The certificate that it builds on.
+    """
+
+    def __init__(self, config: PeerConfig, client: int, slot: int, previous: bytes) -> None:
+        self._config = config
+        self._client = client
+        self._slot = slot
+        self._couplings = config.neighbours[client]
+        self.exchange: BeliefExchange | None = None
+        self.available: tuple[int, ...] | None = None  # who can train, if the host said so
+        self.voted: tuple[Statement, tuple[float, ...]] | None = None  # what for, and the indices behind it
+        self.attendance = Attendance(self._couplings, patience=config.patience, faults=config.faults)
+        self.rebase(previous)
+
+    def rebase(self, previous: bytes) -> None:
+        """Build on another certificate: what was said on top of the former one does not count here."""
+        self.previous = previous
+        self.flood = Flood(self._couplings, self._config.flood_rounds)
+        self.ballots = Ballots(self._couplings, self._config.quorum)
+
+    def deadlines(self) -> list[Effect]:
+        """The moments to be told of."""
+        waits = ((Wait.SLOT, self._config.slot_s), (Wait.RESEND, self._config.resend_s))
+        return [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+
+    def claim(self, mean: float, belief: float) -> SignedValue:
+        """This client's value, not signed yet."""
+        numbers = one_nan(mean), one_nan(belief)
+        return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers)
+
+    def start_exchange(self, opinion: float) -> list[Effect]:
+        """Round 1 of the beliefs."""
+        self.exchange = BeliefExchange(
+            tuple(self._couplings),
+            np.array(list(self._couplings.values())),
+            rounds=self._config.rounds,
+            damping=self._config.damping,
+            opinion=opinion,
+        )
+        return self._beliefs(self.exchange.start())
+
+    def receive_belief(self, message: BeliefMessage) -> list[Effect]:
+        """A neighbour's message of one round."""
+        self.attendance.heard(message.sender)
+        if self.exchange is None or self.exchange.done:
+            return []
+        return self._beliefs(self.exchange.receive(message.round, message.sender, message.value))
+
+    def begin_flood(self) -> None:
+        """This client's own value is in: round 1 may begin."""
+        self.flood.begun = True
+
+    def advance(self) -> list[Effect]:
+        """As many rounds of flooding as can be ended now."""
+        effects: list[Effect] = []
+        while self.flood.advance(self.attendance.gone) and not self.flood.frozen:
+            effects += [self.gossip(neighbour) for neighbour in self._couplings]
+        return effects
+
+    def receive_gossip(self, message: GossipMessage, lies: Iterable[Proof]) -> tuple[list[Proof], list[Effect]]:
+        """A neighbour's entries and votes, checked, and what they prove; returns all proofs, and votes to pass on."""
+        self.attendance.heard(message.sender)
+        proofs = self.flood.learn(message.entries, source=message.sender, round_number=message.round)
+        proofs += self.flood.learn(lies)
+        fresh, twice = self.ballots.learn(message.votes, source=message.sender)
+        return [*proofs, *twice], self._spread(fresh)
+
+    def elect(self, pulls: Ints) -> Statement:
+        """What to vote for, given the frozen map; AvailabilityError if too few can be elected."""
+        values = self.flood.frozen_values()
+        cohort, indices = decide(values, pulls=pulls, config=self._config, slot=self._slot, available=self.available)
+        hashed = map_hash(values, self.available)
+        statement = Statement(self._config.digest, self._slot, self.previous, cohort, hashed)
+        self.voted = (statement, indices)
+        return statement
+
+    def indices_of(self, certificate: Certificate) -> tuple[float, ...]:
+        """The indices behind a certificate, if this client voted for the same."""
+        return self.voted[1] if self.voted is not None and self.voted[0] == certificate.statement else ()
+
+    def cast(self, vote: Vote) -> list[Effect]:
+        """This client's own vote, to all neighbours with whatever of the map they lack."""
+        self.ballots.learn([vote])
+        return [self.gossip(neighbour, (vote,)) for neighbour in self._couplings]
+
+    def tick(self, state: State) -> list[Effect]:
+        """A resend interval has gone by: who is waited for in vain has gone."""
+        exchanging = state is State.EXCHANGING and self.exchange is not None
+        awaited = self.exchange.missing() if exchanging and self.exchange is not None else self.flood.awaited()
+        self.attendance.tick(awaited)
+        effects: list[Effect] = []
+        if exchanging and self.exchange is not None:
+            for neighbour in awaited:
+                if self.attendance.gone(neighbour):
+                    effects += self._beliefs(self.exchange.forgo(neighbour))
+        return effects
+
+    def resend(self) -> list[Effect]:
+        """To every neighbour, what it has not shown to have, and a question for what it knows."""
+        effects: list[Effect] = []
+        for neighbour in self._couplings:
+            if self.exchange is not None and not self.flood.heard(neighbour):
+                effects += self._beliefs(self.exchange.unshown(neighbour))
+            effects.append(self.gossip(neighbour, self.ballots.unshown(neighbour), again=True))
+        return effects
+
+    def gossip(self, neighbour: int, votes: tuple[Vote, ...] = (), *, again: bool = False) -> Send:
+        """What this client has to say to `neighbour` in its present round."""
+        return Send(
+            GossipMessage(
+                self._config.digest,
+                self._client,
+                neighbour,
+                self._slot,
+                self.previous,
+                self.flood.round,
+                self.flood.outgoing(neighbour, everything=again),
+                votes,
+                wants_reply=again,
+            )
+        )
+
+    def gave_up(self, was: State) -> SlotSkipped:
+        """What to say at the slot deadline."""
+        if was is State.EXCHANGING:
+            assert self.exchange is not None  # it is there as long as the state is EXCHANGING
+            missing, what = self.exchange.missing(), f"belief messages of round {self.exchange.round} from neighbours"
+        elif was is State.SETTLED:
+            missing, what = (self._client,), "its own host to propose; that is client"
+        elif was is State.FLOODING:
+            missing, what = self.flood.awaited(), f"round {self.flood.round} of the flood from neighbours"
+        else:
+            voters = set(self.ballots.voters())
+            missing = tuple(client for client in range(self._config.clients) if client not in voters)
+            what = f"{self._config.quorum} equal votes, got {self.ballots.most()}; no vote came from clients"
+        seconds = f"client {self._client} waited {self._config.slot_s:g} s for"
+        return SlotSkipped(self._slot, f"{seconds} {what} {', '.join(map(str, missing)) or 'none'}", missing)
+
+    def _spread(self, votes: Iterable[Vote]) -> list[Effect]:
+        effects: list[Effect] = []
+        fresh = tuple(votes)
+        for neighbour in self._couplings if fresh else ():
+            lacking = self.ballots.lacking(neighbour, fresh)
+            if lacking:
+                effects.append(self.gossip(neighbour, lacking))
+        return effects
+
+    def _beliefs(self, outgoing: Iterable[Outgoing]) -> list[Effect]:
+        return [
+            Send(BeliefMessage(self._config.digest, self._client, receiver, self._slot, self.previous, number, value))
+            for number, receiver, value in outgoing
+        ]

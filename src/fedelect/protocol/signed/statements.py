@@ -1,0 +1,176 @@
+"""What peers sign, as canonical bytes defined once: values, votes, certificates.
+
+Every signed text begins with a name and a version of its own, so that a signature of one kind can never pass for
+another; numbers are little-endian, floats are their eight IEEE bytes. Equality is equality of those bytes: nan equals
+nan, and a signature is no part of what was said.
+
+A certificate is called by the hash of its statement, not of its signatures, for two peers may hold different
+majorities of signatures to one statement.
+"""
+
+import functools
+import hashlib
+import math
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fedelect.vocabulary import Cohort
+
+DIGEST_BYTES = 32
+"""Length of every hash: of a configuration, a map, a statement."""
+
+_VALUE = b"fedelect/value/1\0"
+_VOTE = b"fedelect/vote/1\0"
+_MAP = b"fedelect/map/1\0"
+
+
+def digest(content: bytes) -> bytes:
+    """BLAKE2b, 32 bytes."""
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+@dataclass(frozen=True, eq=False)
+class SignedValue:
+    """What one client says of itself in the election for one slot.
+
+    Attributes:
+        configuration: Hash of the configuration.
+        slot: The slot that is elected for, from 1.
+        previous: Identity of the certificate it builds on; the hash of the configuration where there is none yet.
+        client: Who says it.
+        mean: Mean of its own opinions in the slots in which it was elected, in [0, 1]; nan if it has none.
+        belief: Its unnormalised belief, in [0, 1]; nan if it has none.
+        signature: By the client, of `content`.
+    """
+
+    configuration: bytes
+    slot: int
+    previous: bytes
+    client: int
+    mean: float
+    belief: float
+    signature: bytes = b""
+
+    @functools.cached_property
+    def content(self) -> bytes:
+        """The bytes that are signed."""
+        head = struct.pack("<32sQ32s", self.configuration, self.slot, self.previous)
+        return _VALUE + head + struct.pack("<Idd", self.client, self.mean, self.belief)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SignedValue) and self.content == other.content)
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+    def fault(self) -> str | None:
+        """What is wrong with the numbers, or None."""
+        for name, number in (("mean", self.mean), ("belief", self.belief)):
+            if not (math.isnan(number) or 0.0 <= number <= 1.0):
+                return f"the {name} must be in [0, 1], or nan if there is none, got {number!r}"
+        return None
+
+
+def one_nan(number: float) -> float:
+    """`number` with one bit pattern for nan and one for zero."""
+    return math.nan if math.isnan(number) else number + 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """What a majority certifies: who trains in `slot`, on top of which history, from which map.
+
+    Attributes:
+        configuration: Hash of the configuration.
+        slot: The slot that was elected for, from 1.
+        previous: Identity of the certificate before it; the hash of the configuration for the first.
+        cohort: Who trains in `slot`, sorted.
+        map_hash: Hash of the frozen map; see `map_hash`. The map itself stays among the peers.
+    """
+
+    configuration: bytes
+    slot: int
+    previous: bytes
+    cohort: Cohort
+    map_hash: bytes
+
+    @functools.cached_property
+    def content(self) -> bytes:
+        """The bytes that are signed."""
+        head = struct.pack(
+            "<32sQ32s32sI", self.configuration, self.slot, self.previous, self.map_hash, len(self.cohort)
+        )
+        return _VOTE + head + struct.pack(f"<{len(self.cohort)}I", *self.cohort)
+
+    @functools.cached_property
+    def identity(self) -> bytes:
+        """Hash of the content: the name of the certificate of this statement."""
+        return digest(self.content)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Statement) and self.content == other.content)
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One client's signature to a statement; an honest client gives one for each slot, whatever happens.
+
+    Attributes:
+        statement: What is signed.
+        client: Who signs.
+        signature: Of the statement's content.
+    """
+
+    statement: Statement
+    client: int
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A statement and the signatures of a majority. This is all that the federation's server ever gets.
+
+    Attributes:
+        statement: What is certified.
+        signatures: (client, signature) pairs in order of client, at least as many as the configuration's quorum.
+    """
+
+    statement: Statement
+    signatures: tuple[tuple[int, bytes], ...]
+
+    @property
+    def identity(self) -> bytes:
+        """What the next value, vote and certificate refer to as `previous`."""
+        return self.statement.identity
+
+    @property
+    def slot(self) -> int:
+        """The slot that was elected for."""
+        return self.statement.slot
+
+    @property
+    def cohort(self) -> Cohort:
+        """Who trains in that slot."""
+        return self.statement.cohort
+
+
+def map_hash(values: Mapping[int, SignedValue | None], available: Iterable[int] | None = None) -> bytes:
+    """Hash of a frozen map.
+
+    Args:
+        values: client -> its value, or None where it is proven to have lied.
+        available: Who could be elected, if the hosts said so; None means all.
+    """
+    parts = [_MAP]
+    there = None if available is None else sorted(set(available))
+    parts.append(b"all" if there is None else struct.pack(f"<I{len(there)}I", len(there), *there))
+    for client in sorted(values):
+        value = values[client]
+        parts.append(struct.pack("<I?", client, value is None))
+        if value is not None:
+            parts.append(struct.pack("<dd", value.mean, value.belief))
+    return digest(b"".join(parts))

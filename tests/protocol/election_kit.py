@@ -1,0 +1,146 @@
+"""Small elections for tests: configurations, signed things, and peers wired together by hand."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fedelect.protocol import (
+    BeliefSettled,
+    Certificate,
+    CohortAgreed,
+    Effect,
+    KeyedHashVerifier,
+    Message,
+    Peer,
+    PeerConfig,
+    Persist,
+    Record,
+    Send,
+    SignedValue,
+    SlotSkipped,
+    Statement,
+    Vote,
+    simulated_signers,
+)
+
+SIGNERS = simulated_signers(8)
+VERIFIER = KeyedHashVerifier()
+PATH = ((0, 1), (1, 2), (2, 3))
+RING = ((0, 1), (1, 2), (2, 3), (0, 3))
+
+
+def config(clients: int = 4, edges: Sequence[tuple[int, int]] = RING, **changes: Any) -> PeerConfig:
+    """Four clients in a ring, two to be elected."""
+    settings: dict[str, Any] = {"budget": 2, "rounds": 2, "resend_s": 0.5, "patience": 3, "slot_s": 10.0}
+    return PeerConfig(
+        clients=clients,
+        edges=tuple(edges),
+        couplings=(0.2,) * len(edges),
+        keys=tuple(signer.key for signer in SIGNERS[:clients]),
+        **(settings | changes),
+    )
+
+
+def value(
+    shared: PeerConfig,
+    client: int,
+    mean: float = math.nan,
+    belief: float = 0.5,
+    *,
+    slot: int = 1,
+    previous: bytes | None = None,
+) -> SignedValue:
+    """A value that its client signed."""
+    bare = SignedValue(shared.digest, slot, shared.digest if previous is None else previous, client, mean, belief)
+    return replace(bare, signature=SIGNERS[client].sign(bare.content))
+
+
+def statement(
+    shared: PeerConfig,
+    *,
+    slot: int = 1,
+    cohort: tuple[int, ...] = (0, 1),
+    previous: bytes | None = None,
+    hashed: bytes = bytes(32),
+) -> Statement:
+    """What might be certified."""
+    return Statement(shared.digest, slot, shared.digest if previous is None else previous, cohort, hashed)
+
+
+def vote(said: Statement, client: int) -> Vote:
+    """A vote that its client signed."""
+    return Vote(said, client, SIGNERS[client].sign(said.content))
+
+
+def certificate(said: Statement, signers: Sequence[int] = (0, 1, 2)) -> Certificate:
+    """A certificate by these clients."""
+    return Certificate(said, tuple((client, SIGNERS[client].sign(said.content)) for client in signers))
+
+
+def chain_of(shared: PeerConfig, cohorts: Sequence[tuple[int, ...]], *, first_slot: int = 1) -> list[Certificate]:
+    """Certificates of consecutive slots, each on top of the one before."""
+    certificates: list[Certificate] = []
+    previous = shared.digest
+    for slot, cohort in enumerate(cohorts, first_slot):
+        certificates.append(certificate(statement(shared, slot=slot, cohort=cohort, previous=previous)))
+        previous = certificates[-1].identity
+    return certificates
+
+
+def make_peer(shared: PeerConfig, client: int, records: Sequence[Record] = ()) -> Peer:
+    """A peer with the simulated signature of its client."""
+    return Peer(shared, client, SIGNERS[client], VERIFIER, records=records)
+
+
+class Wired:
+    """Peers whose messages fly until somebody delivers them; hosts that answer at once and keep records.
+
+    `cut(message)` says which messages are lost.
+    """
+
+    def __init__(self, shared: PeerConfig, cut: Callable[[Message], bool] = lambda message: False) -> None:
+        self.config = shared
+        self.cut = cut
+        self.disks: list[list[Record]] = [[] for _ in range(shared.clients)]
+        self.peers = [make_peer(shared, client) for client in range(shared.clients)]
+        self.flying: deque[Message] = deque()
+        self.sent: list[Message] = []
+        self.agreed: dict[int, CohortAgreed] = {}
+        self.skipped: dict[int, SlotSkipped] = {}
+        self.told: list[tuple[int, Effect]] = []
+        self.means: dict[int, float] = {}
+
+    def carry_out(self, client: int, effects: Sequence[Effect]) -> None:
+        """Be the host of `client`."""
+        for effect in effects:
+            self.told.append((client, effect))
+            if isinstance(effect, Send):
+                self.sent.append(effect.message)
+                if not self.cut(effect.message):
+                    self.flying.append(effect.message)
+            elif isinstance(effect, Persist):
+                self.disks[client].append(effect.record)
+                self.carry_out(client, self.peers[client].persisted(effect.record))
+            elif isinstance(effect, BeliefSettled):
+                mean = self.means.get(client, math.nan)
+                self.carry_out(client, self.peers[client].propose(mean, effect.belief))
+            elif isinstance(effect, CohortAgreed):
+                self.agreed[client] = effect
+            elif isinstance(effect, SlotSkipped):
+                self.skipped[client] = effect
+
+    def begin(self, slot: int, clients: Sequence[int] | None = None, opinion: float = 0.5) -> None:
+        """Begin a slot at these clients; all by default."""
+        self.agreed, self.skipped = {}, {}
+        for client in range(self.config.clients) if clients is None else clients:
+            self.carry_out(client, self.peers[client].begin_slot(slot, opinion))
+
+    def deliver(self, limit: int = 100_000) -> None:
+        """Deliver what flies, oldest first."""
+        while self.flying and limit:
+            message = self.flying.popleft()
+            self.carry_out(message.receiver, self.peers[message.receiver].receive(message))
+            limit -= 1
+        assert limit, "the messages never end"

@@ -1,0 +1,68 @@
+"""The cohort that follows from a frozen map."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.protocol.election_kit import config, value
+
+from fedelect.equations.cold_start import ColdStart
+from fedelect.equations.indices import elect
+from fedelect.errors import AvailabilityError
+from fedelect.protocol import SignedValue, decide
+
+RING = tuple((n, (n + 1) % 6) for n in range(6))
+CONFIG = config(6, RING, exploration=0.3, seed=11)
+
+
+def values() -> dict[int, SignedValue | None]:
+    return {n: value(CONFIG, n, math.nan if n == 2 else n / 10, math.nan if n == 4 else 1.0 - n / 7) for n in range(6)}
+
+
+def test_a_decision_is_the_election_from_means_pulls_and_beliefs() -> None:
+    pulls = np.array([1, 3, 2, 1, 5, 1])
+    got = decide(values(), pulls=pulls, config=CONFIG, slot=9)
+    expected = elect(
+        np.array([0.0, 0.1, math.nan, 0.3, 0.4, 0.5]),
+        pulls,
+        np.array([1.0, 1.0 - 1 / 7, 1.0 - 2 / 7, 1.0 - 3 / 7, math.nan, 1.0 - 5 / 7]),
+        slot=9,
+        budget=2,
+        exploration=0.3,
+        tie_seed=11,
+    )
+    assert got == expected
+    assert len(got.indices) == 2
+
+
+def test_while_some_client_is_untried_the_next_cold_start_group_is_elected() -> None:
+    cold_start = ColdStart(6, 2, 11)
+    first, second = cold_start.group(0), cold_start.group(1)
+    pulls = np.zeros(6, dtype=np.int64)
+    assert decide(values(), pulls=pulls, config=CONFIG, slot=1) == (first, ())
+    pulls[list(first)] = 1
+    assert decide(values(), pulls=pulls, config=CONFIG, slot=2) == (second, ())
+
+
+def test_liars_and_the_silent_are_not_elected_even_if_untried() -> None:
+    known = values() | {5: None}
+    del known[4]
+    pulls = np.array([1, 1, 1, 1, 1, 0])
+    got = decide(known, pulls=pulls, config=CONFIG, slot=9)
+    assert not set(got.cohort) & {4, 5}
+    assert len(got.indices) == 2
+
+
+def test_available_clients_restrict_the_election_but_all_values_count() -> None:
+    pulls = np.ones(6, dtype=np.int64)
+    got = decide(values(), pulls=pulls, config=CONFIG, slot=9, available=[0, 1, 2])
+    assert set(got.cohort) <= {0, 1, 2}
+    everybody = decide(values(), pulls=pulls, config=CONFIG, slot=9)
+    assert got != everybody
+
+
+def test_fewer_than_k_values_elect_nobody() -> None:
+    known: dict[int, SignedValue | None] = dict.fromkeys(range(6))
+    known[3] = value(CONFIG, 3, 0.5)
+    with pytest.raises(AvailabilityError, match="1 of 6 clients can be elected but a cohort takes 2"):
+        decide(known, pulls=np.ones(6, dtype=np.int64), config=CONFIG, slot=2)

@@ -1,0 +1,144 @@
+"""What is known of a client only grows; rounds end when all that are there have spoken; frozen means frozen."""
+
+import math
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.protocol.election_kit import config, statement, value, vote
+
+from fedelect.protocol import Entry, SignedValue, TwoValues
+from fedelect.protocol.slot import Attendance, Ballots, Flood, join
+from fedelect.protocol.slot.flooding import alike
+
+SHARED = config()
+NUMBERS = (0.0, 0.25, 1.0, math.nan)
+VALUES = [value(SHARED, 3, belief=number) for number in NUMBERS]
+entries: st.SearchStrategy[Entry] = st.sampled_from([*VALUES, TwoValues(VALUES[0], VALUES[1])])
+
+
+def never(neighbour: int) -> bool:
+    return False
+
+
+@given(entries, entries, entries)
+def test_joining_is_a_semilattice(a: Entry, b: Entry, c: Entry) -> None:
+    assert alike(join(a, a), a)
+    assert alike(join(a, b), join(b, a))
+    assert alike(join(join(a, b), c), join(a, join(b, c)))
+    assert alike(join(join(a, b), b), join(a, b))
+
+
+def test_two_different_values_prove_a_lie_for_good() -> None:
+    proof = join(VALUES[0], VALUES[1])
+    assert proof == TwoValues(VALUES[0], VALUES[1])
+    assert join(proof, VALUES[0]) is proof
+    assert join(VALUES[2], proof) is proof
+
+
+def test_values_are_equal_bit_by_bit_whatever_their_signature() -> None:
+    other_nan = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
+    assert value(SHARED, 1, math.nan) == value(SHARED, 1, float("nan"))
+    assert value(SHARED, 1, other_nan) != value(SHARED, 1, math.nan)
+    assert value(SHARED, 1, 0.0) != value(SHARED, 1, -0.0)
+    assert SignedValue(SHARED.digest, 1, SHARED.digest, 1, math.nan, 0.5, b"other") == value(SHARED, 1)
+    assert len({value(SHARED, 1), value(SHARED, 1)}) == 1
+    assert value(SHARED, 1) != 7
+
+
+@pytest.mark.parametrize(("mean", "belief"), [(-0.1, 0.5), (1.1, 0.5), (math.inf, 0.5), (0.5, -0.1), (0.5, 1.1)])
+def test_values_out_of_range_have_a_fault(mean: float, belief: float) -> None:
+    assert value(SHARED, 1, mean, belief).fault() is not None
+    assert value(SHARED, 1, math.nan, math.nan).fault() is None
+    assert value(SHARED, 1, 1.0, 0.0).fault() is None
+
+
+def test_a_round_ends_when_every_neighbour_has_sent_it_or_has_gone() -> None:
+    flood = Flood([1, 2], 2)
+    assert not flood.advance(never)  # its own value is not in yet
+    flood.begun = True
+    assert flood.advance(never) and flood.round == 1
+    assert flood.awaited() == (1, 2)
+    flood.learn([], source=1, round_number=2)
+    assert not flood.advance(never)
+    assert flood.advance(lambda neighbour: neighbour == 2) and flood.round == 2
+    assert flood.advance(lambda neighbour: neighbour == 2) and flood.frozen
+    assert not flood.advance(never)
+    assert flood.awaited() == ()
+
+
+def test_a_message_holds_what_its_receiver_has_not_shown_to_have() -> None:
+    flood = Flood([1, 2], 3)
+    mine, theirs = value(SHARED, 0), value(SHARED, 1)
+    flood.learn([mine])
+    flood.begun = flood.advance(never) or True
+    flood.advance(never)
+    assert flood.outgoing(1) == (mine,)
+    flood.learn([theirs], source=1, round_number=1)
+    assert flood.outgoing(1) == (mine,)  # round 1 of 1 does not show that it has ours
+    assert set(flood.outgoing(2)) == {mine, theirs}
+    flood.learn([], source=1, round_number=2)  # round 2 does: it waited for our round 1
+    assert flood.outgoing(1) == ()
+    assert flood.outgoing(1, everything=True) == (mine,)  # unless it had given us up
+    flood.learn([mine], source=1)
+    assert flood.outgoing(1, everything=True) == ()
+
+
+def test_a_proof_is_news_to_a_neighbour_that_showed_a_value() -> None:
+    flood = Flood([1, 2], 3)
+    flood.learn([VALUES[0]], source=1)
+    assert flood.news([VALUES[0]]) == []
+    assert flood.news([VALUES[1]]) == [VALUES[1]]
+    proofs = flood.learn([VALUES[1]], source=2)
+    assert proofs == [TwoValues(VALUES[0], VALUES[1])]
+    assert flood.outgoing(1) == flood.outgoing(2) == tuple(proofs)
+    assert flood.news([VALUES[2], *proofs]) == []
+
+
+def test_a_frozen_map_takes_nothing_in_but_still_catches_lies() -> None:
+    flood = Flood([1], 0)
+    flood.learn([VALUES[0]])
+    flood.begun = True
+    assert flood.advance(never) and flood.frozen
+    assert flood.learn([value(SHARED, 1)], source=1) == []
+    assert flood.learn([VALUES[1]], source=1) == [TwoValues(VALUES[0], VALUES[1])]
+    assert flood.frozen_values() == {3: VALUES[0]}
+
+
+def test_votes_add_up_to_a_certificate_and_two_of_one_client_prove_a_lie() -> None:
+    ballots = Ballots([1, 2], 3)
+    one, other = statement(SHARED), statement(SHARED, cohort=(1, 2))
+    assert ballots.learn([vote(one, 0), vote(one, 1)], source=1) == ([vote(one, 0), vote(one, 1)], [])
+    assert ballots.certificate() is None
+    assert ballots.learn([vote(one, 0)]) == ([], [])
+    fresh, proofs = ballots.learn([vote(other, 1), vote(statement(SHARED, cohort=(2, 3)), 1)])
+    assert fresh == [vote(other, 1)]  # a third vote would prove no more
+    assert [proof.client for proof in proofs] == [1]
+    assert ballots.news([vote(other, 1), vote(one, 3)]) == [vote(one, 3)]
+    assert (ballots.most(), ballots.voters()) == (2, (0, 1))
+    ballots.learn([vote(one, 3)])
+    found = ballots.certificate()
+    assert found is not None and found.statement == one
+    assert [client for client, _ in found.signatures] == [0, 1, 3]
+    assert ballots.unshown(1) == (vote(other, 1), vote(one, 3))
+    assert ballots.lacking(1, [vote(one, 0), vote(one, 3)]) == (vote(one, 3),)
+
+
+def test_silence_is_patience_and_owing_is_more_patience() -> None:
+    attendance = Attendance([1, 2, 3], patience=2, faults=1)
+    for tick in range(1, 8):
+        attendance.heard(1)
+        attendance.heard(3)
+        attendance.tick([1, 2])
+        assert attendance.gone(2) == (tick >= 2)
+        assert attendance.gone(1) == (tick >= 6)  # it speaks, but does not deliver: (f + 2) times as long
+        assert not attendance.gone(3)
+    attendance.heard(1)
+    assert attendance.gone(1)  # for the slot
+    back = Attendance([1], patience=2, faults=1)
+    back.tick([1])
+    back.tick([1])
+    assert back.gone(1)
+    back.heard(1)  # it was only slow
+    assert not back.gone(1)

@@ -1,0 +1,127 @@
+"""What peers must have in common, and what cannot work."""
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import networkx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.protocol.election_kit import PATH, RING, SIGNERS, config
+
+from fedelect.errors import ConfigurationError
+from fedelect.protocol import simulated_signers
+from fedelect.protocol.graph import surviving_diameter
+
+CHORDS = tuple((n, (n + step) % 20) for n in range(20) for step in (1, 5))
+
+
+@pytest.mark.parametrize(("faults", "rounds"), [(0, 4), (1, 8), (2, 15), (3, 24)])
+def test_a_ring_with_chords_of_twenty_needs_the_rounds_measured_for_it(faults: int, rounds: int) -> None:
+    assert (faults + 1) * surviving_diameter(20, CHORDS, faults) == rounds
+
+
+@given(st.integers(2, 7), st.integers(0, 2), st.data())
+def test_the_surviving_diameter_is_the_largest_after_any_failure(
+    clients: int, faults: int, data: st.DataObject
+) -> None:
+    pairs = list(itertools.combinations(range(clients), 2))
+    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True))
+    graph = networkx.Graph(edges)
+    graph.add_nodes_from(range(clients))
+    worst: int | None = 0
+    for count in range(faults + 1):
+        for failed in itertools.combinations(range(clients), count):
+            left = graph.copy()
+            left.remove_nodes_from(failed)
+            if not left or not networkx.is_connected(left):
+                worst = None
+            elif worst is not None:
+                worst = max(worst, networkx.diameter(left))
+    if worst is None:
+        with pytest.raises(ConfigurationError, match="cut off"):
+            surviving_diameter(clients, edges, faults)
+    else:
+        assert surviving_diameter(clients, edges, faults) == worst
+
+
+@pytest.mark.parametrize(
+    ("clients", "faults", "lying", "quorum"),
+    [(1, 0, False, 1), (2, 0, False, 2), (4, 1, False, 3), (5, 2, False, 3), (4, 1, True, 3), (7, 2, True, 5)],
+)
+def test_any_two_quorums_share_a_peer_that_does_not_lie(clients: int, faults: int, lying: bool, quorum: int) -> None:
+    shared = config(clients, tuple(itertools.combinations(range(clients), 2)), budget=1, faults=faults, lying=lying)
+    assert shared.quorum == quorum
+    shared_by_two = 2 * quorum - clients
+    assert shared_by_two > (faults if lying else 0)
+    assert clients - faults >= quorum  # so that the others can decide without those that fail
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"budget": 1},
+    {"exploration": 0.02},
+    {"seed": 2},
+    {"reading": "evidence"},
+    {"rounds": 3},
+    {"damping": 0.1},
+    {"resend_s": 0.4},
+    {"patience": 4},
+    {"slot_s": 11.0},
+    {"faults": 1},
+    {"couplings": (0.2, 0.2, 0.2, math.nextafter(0.2, 1.0))},
+    {"keys": tuple(signer.key for signer in SIGNERS[1:5])},
+    {"edges": ((0, 1), (1, 2), (2, 3), (1, 3))},
+]
+
+
+def test_whatever_differs_gives_another_hash() -> None:
+    plain = config()
+    others = [replace(plain, **change) for change in CHANGES]
+    others.append(replace(plain, faults=1, lying=True))
+    assert len({plain.digest, *(other.digest for other in others)}) == len(CHANGES) + 2
+    assert config().digest == plain.digest
+    assert len(plain.digest) == 32
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"budget": 5}, "budget"),
+    ({"exploration": math.nan}, "exploration"),
+    ({"reading": "guess"}, "reading"),
+    ({"rounds": 0}, "rounds"),
+    ({"resend_s": 20.0}, "deadlines"),
+    ({"patience": 0}, "deadlines"),
+    ({"keys": (b"a", b"b", b"c")}, "keys must be 4 different"),
+    ({"keys": (b"a", b"b", b"c", b"a")}, "keys must be 4 different"),
+    ({"faults": -1}, "faults must be"),
+    ({"faults": 2}, "fewer than the 3 signatures"),
+    ({"edges": PATH, "couplings": (0.1,) * 3, "faults": 1}, "does not survive 1 faults: without clients"),
+    ({"edges": PATH[:2], "couplings": (0.1,) * 2}, "some clients are cut off"),
+    ({"couplings": (0.1,)}, "couplings must be one finite number"),
+    ({"couplings": (0.1, 0.1, 0.1, math.inf)}, "couplings must be one finite number"),
+    ({"edges": (*RING[:3], (0, 9))}, "outside"),
+    ({"edges": (*RING[:3], (2, 2))}, "to itself"),
+    ({"edges": (*RING[:3], (1, 0))}, "twice"),
+]
+
+
+@pytest.mark.parametrize(("changes", "match"), BAD)
+def test_what_cannot_work_is_refused(changes: dict[str, Any], match: str) -> None:
+    with pytest.raises(ConfigurationError, match=match):
+        replace(config(), **changes)
+
+
+def test_liars_need_three_honest_clients_each_and_one_more() -> None:
+    with pytest.raises(ConfigurationError, match="1 lying peers need at least 4 clients"):
+        config(3, ((0, 1), (1, 2), (0, 2)), budget=1, faults=1, lying=True)
+
+
+def test_more_cases_than_can_be_tried_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="too many cases"):
+        surviving_diameter(100, (), 5)
+
+
+def test_simulated_signers_differ_by_client_and_seed() -> None:
+    keys = {signer.key for seed in (1, 2) for signer in simulated_signers(5, seed)}
+    assert len(keys) == 10

@@ -1,0 +1,205 @@
+"""One peer that was restarted or left behind."""
+
+import math
+
+import pytest
+from tests.protocol.election_kit import (
+    Wired,
+    certificate,
+    chain_of,
+    config,
+    make_peer,
+    statement,
+    value,
+    vote,
+)
+from tests.protocol.peer_kit import (
+    EVIDENCE,
+    PATHS,
+    flooding_peer,
+    gossip,
+    only,
+    sent,
+    stored,
+    voting_peer,
+)
+
+from fedelect.errors import LocalProtocolError, StateError
+from fedelect.protocol import (
+    BeliefSettled,
+    CohortAgreed,
+    Deadline,
+    HistoryAdvanced,
+    HistoryMessage,
+    HistoryRequest,
+    ImpossibleMove,
+    Persist,
+    Record,
+    SignedValue,
+    SlotSkipped,
+    State,
+    TwoValues,
+    Vote,
+    Wait,
+)
+
+
+def test_a_restarted_peer_signs_nothing_more_in_a_slot_it_signed_in() -> None:
+    peer, ballot = voting_peer()
+    said = value(EVIDENCE, 1, belief=0.25)
+    kept: list[list[Record]] = [[said], [said, ballot], [ballot]]
+    for records in kept:
+        heir = make_peer(EVIDENCE, 1, records)
+        assert (heir.slot, heir.state) == (1, State.IDLE)
+        with pytest.raises(LocalProtocolError, match="slot 1 cannot begin after slot 1"):
+            heir.begin_slot(1, 0.5)
+        assert heir.receive(gossip(0, (value(EVIDENCE, 0),), number=1)) == []
+        heir.begin_slot(2, 0.5)
+    assert peer.slot == 1
+
+
+def test_a_restarted_peer_goes_on_from_its_records() -> None:
+    wired = Wired(config())
+    for slot in (1, 2):
+        wired.begin(slot)
+        wired.deliver()
+    heir = make_peer(wired.config, 2, wired.disks[2])
+    assert heir.chain.certificates == wired.peers[2].chain.certificates
+    wired.peers[2] = heir
+    wired.begin(3)
+    wired.deliver()
+    assert len(wired.agreed) == 4
+
+
+def test_records_of_others_are_refused() -> None:
+    for record in (value(EVIDENCE, 2), vote(statement(EVIDENCE), 0), value(PATHS, 1)):
+        with pytest.raises(StateError, match="give each peer its own records"):
+            make_peer(EVIDENCE, 1, [record])
+    with pytest.raises(StateError, match="not of this election"):
+        make_peer(EVIDENCE, 1, [certificate(statement(PATHS))])
+    with pytest.raises(StateError, match="not of this election"):
+        make_peer(EVIDENCE, 1, [TwoValues(value(EVIDENCE, 2), value(EVIDENCE, 2))])
+
+
+def test_who_is_behind_asks_and_is_told_before_it_speaks() -> None:
+    shared = config(reading="evidence")
+    wired = Wired(shared, cut=lambda message: message.receiver == 3)
+    wired.begin(1)
+    for _ in range(5):
+        wired.deliver()
+        for client in range(4):
+            wired.carry_out(client, wired.peers[client].deadline_passed(Deadline(Wait.RESEND, 1)))
+    assert set(wired.agreed) == {0, 1, 2}
+    wired.carry_out(3, wired.peers[3].deadline_passed(Deadline(Wait.SLOT, 1)))
+    wired.cut = lambda message: False
+    wired.flying.clear()
+    wired.sent.clear()
+    wired.begin(2)
+    wired.deliver()
+    assert any(isinstance(message, HistoryMessage) and message.receiver == 3 for message in wired.sent)
+    for _ in range(3):
+        for client in range(4):
+            wired.carry_out(client, wired.peers[client].deadline_passed(Deadline(Wait.RESEND, 2)))
+        wired.deliver()
+    assert set(wired.agreed) == {0, 1, 2, 3}  # it proposed again, on top of what it had missed
+    assert len({peer.chain.head for peer in wired.peers}) == 1
+    values = [record for record in wired.disks[3] if isinstance(record, SignedValue) and record.slot == 2]
+    assert len({record.previous for record in values}) == 2
+    assert all(not peer.proofs for peer in wired.peers)  # another history is no lie
+
+
+def test_an_unknown_history_is_asked_for_once_until_the_next_tick() -> None:
+    peer = flooding_peer()
+    strange = gossip(0, number=1, previous=b"\7" * 32, slot=1)
+    (request,) = sent(peer.receive(strange))
+    assert request == HistoryRequest(EVIDENCE.digest, 1, 0, (EVIDENCE.digest,))
+    assert peer.receive(strange) == []
+    peer.deadline_passed(Deadline(Wait.RESEND, 1))
+    assert len(sent(peer.receive(strange))) == 1
+
+
+def test_a_question_about_history_is_answered_and_a_full_answer_asked_on() -> None:
+    links = chain_of(EVIDENCE, [(0, 1)] * 300)
+    peer, novice = make_peer(EVIDENCE, 1, links), make_peer(EVIDENCE, 0)
+    (answer,) = sent(peer.receive(HistoryRequest(EVIDENCE.digest, 0, 1, (EVIDENCE.digest,))))
+    assert isinstance(answer, HistoryMessage) and len(answer.certificates) == 256
+    effects = novice.receive(answer)
+    assert effects[-2] == HistoryAdvanced(links[255])
+    (again,) = sent(effects)
+    assert isinstance(again, HistoryRequest)
+    (rest,) = sent(peer.receive(again))
+    novice.receive(rest)
+    assert novice.chain.head == peer.chain.head
+    assert peer.receive(HistoryRequest(EVIDENCE.digest, 0, 1, novice.chain.locator())) == []
+
+
+def test_a_decided_peer_answers_who_asks_with_the_certificate() -> None:
+    peer, ballot = voting_peer()
+    peer.persisted(ballot)
+    votes = tuple(vote(ballot.statement, n) for n in (0, 2))
+    peer.receive(gossip(0, (), votes, number=4))
+    assert peer.receive(gossip(2, (), votes, number=4)) == []
+    (answer,) = sent(peer.receive(gossip(2, number=2, wants_reply=True)))
+    assert isinstance(answer, HistoryMessage) and answer.certificates[0].identity == peer.chain.head
+    assert peer.deadline_passed(Deadline(Wait.RESEND, 1)) == []
+    assert peer.deadline_passed(Deadline(Wait.SLOT, 1)) == []
+
+
+def test_history_that_moves_on_ends_or_restarts_the_slot() -> None:
+    first, second, third = chain_of(EVIDENCE, [(0, 1), (2, 3), (0, 2)])
+    peer = make_peer(EVIDENCE, 1)
+    assert peer.learn([first]) == [Persist(first), HistoryAdvanced(first)]
+    peer.begin_slot(2, 0.5)
+    peer.persisted(stored(peer.propose(math.nan, 0.25)))
+    decided = peer.learn([second])
+    assert decided == [Persist(second), CohortAgreed(second, ())]
+    assert peer.learn([second]) == []
+
+    late = make_peer(EVIDENCE, 1, [first])
+    late.begin_slot(3, 0.5)
+    late.persisted(stored(late.propose(0.1, 0.25)))
+    effects = late.learn([second])
+    assert effects[1:] == [HistoryAdvanced(second), BeliefSettled(3, 0.25, 0.0)]
+    assert late.state is State.SETTLED and late.entries == {}
+    record = stored(late.propose(0.1, 0.25))
+    assert isinstance(record, SignedValue) and record.previous == second.identity
+
+    passed = make_peer(EVIDENCE, 1, [first])
+    passed.begin_slot(2, 0.5)
+    beyond = certificate(statement(EVIDENCE, slot=3, previous=first.identity))
+    effects = passed.learn([beyond])
+    assert isinstance(effects[1], SlotSkipped) and "went on to slot 3" in effects[1].reason
+    assert third.slot == 3
+
+
+def test_a_peer_that_has_voted_does_not_vote_again_when_history_moves_on() -> None:
+    first = chain_of(EVIDENCE, [(0, 1)])[0]
+    peer = make_peer(EVIDENCE, 1)
+    peer.begin_slot(2, 0.5)
+    peer.persisted(stored(peer.propose(math.nan, 0.25)))
+    others = tuple(value(EVIDENCE, n, slot=2) for n in (0, 2, 3))
+    peer.receive(gossip(0, others, number=4, slot=2))
+    ballot = stored(peer.receive(gossip(2, number=4, slot=2)))
+    assert isinstance(ballot, Vote)
+    assert peer.learn([first]) == [Persist(first), HistoryAdvanced(first)]
+    assert peer.state is State.CERTIFYING
+    peer.persisted(ballot)
+    votes = tuple(vote(ballot.statement, n) for n in (0, 2))
+    (agreed,) = only(peer.receive(gossip(0, (), votes, number=4, slot=2)), CohortAgreed)
+    assert isinstance(agreed, CohortAgreed)
+    assert [one.slot for one in peer.chain.certificates] == [2]  # the higher slot is history
+
+
+def test_a_proof_that_only_another_history_shows_is_kept_but_not_passed_on() -> None:
+    first = chain_of(EVIDENCE, [(0, 1)])[0]
+    lie = ImpossibleMove(
+        value(EVIDENCE, 0, 0.5, slot=2, previous=first.identity),
+        value(EVIDENCE, 0, 0.9, slot=3, previous=first.identity),
+    )
+    peer = make_peer(EVIDENCE, 1, [first, lie])
+    peer.begin_slot(4, 0.5)
+    assert peer.entries == {0: lie}
+    rival = certificate(statement(EVIDENCE, slot=3, cohort=(2, 3)))
+    peer.learn([rival])  # a higher slot, on which `first` never happened
+    assert peer.entries == {}
+    assert peer.proofs == {0: lie}

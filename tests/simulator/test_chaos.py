@@ -1,0 +1,147 @@
+"""Thousands of elections in which all goes wrong; and deliberately broken peers, which must be caught."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fedelect.errors import ConfigurationError
+from fedelect.protocol import GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
+from fedelect.protocol import inbox as inbox_module
+from fedelect.protocol.history.memory import Memory
+from fedelect.runtime import Ed25519Signer, Ed25519Verifier
+from fedelect.seeds import rank_key
+from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
+
+CRASHES = ChaosPlan(clients=5, slots=2, faults=1)
+LIARS = ChaosPlan(clients=4, slots=2, faults=1, liars=1)
+
+
+def ed25519_keys(clients: int, seed: int) -> tuple[Sequence[Signer], Verifier]:
+    secrets = [rank_key(seed, client) + rank_key(seed, "more", client) for client in range(clients)]
+    return [Ed25519Signer(secret) for secret in secrets], Ed25519Verifier()
+
+
+def check(outcomes: Sequence[ChaosOutcome]) -> None:
+    for outcome in outcomes:
+        assert outcome.sound, outcome
+    assert sum(outcome.decided for outcome in outcomes) > len(outcomes) // 4  # the peers were not all asleep
+    assert sum(outcome.skipped for outcome in outcomes) > 0  # and not everything was calm
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_crashes_loss_and_partitions_never_split_a_slot(part: int) -> None:
+    check([run_chaos(seed, CRASHES) for seed in range(200 * part, 200 * part + 200)])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_a_liar_never_splits_a_slot(part: int) -> None:
+    outcomes = [run_chaos(seed, LIARS) for seed in range(200 * part, 200 * part + 200)]
+    check(outcomes)
+    assert sum(outcome.refused for outcome in outcomes) > 0
+
+
+def test_two_liars_among_seven_never_split_a_slot() -> None:
+    check([run_chaos(seed, ChaosPlan(clients=7, slots=2, faults=2, liars=2)) for seed in range(20)])
+
+
+def test_with_real_signatures_it_is_the_same() -> None:
+    plan = replace(LIARS, slots=2, keys=ed25519_keys)
+    check([run_chaos(seed, plan) for seed in range(20)])
+
+
+@pytest.mark.parametrize("faults", [0, 1, 2])
+def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot(faults: int) -> None:
+    plan = ChaosPlan(clients=5, slots=3, faults=faults, calm=True)
+    for seed in range(25):
+        outcome = run_chaos(seed, plan)
+        assert outcome.sound and not outcome.undecided, outcome
+        assert outcome.decided == 3, outcome
+        assert outcome.refused == 0
+
+
+def test_a_run_is_the_same_whenever_it_is_repeated() -> None:
+    assert run_chaos(3, LIARS) == run_chaos(3, LIARS) != run_chaos(4, LIARS)
+    assert draw(3, LIARS).crashes == draw(3, LIARS).crashes
+
+
+def test_plans_that_make_no_sense_are_refused() -> None:
+    for changes, match in (
+        ({"liars": 2}, "liars must be from 0 to the 1 faults"),
+        ({"liars": 1, "calm": True}, "nobody lies while all is calm"),
+        ({"slots": 0}, "slots"),
+    ):
+        arguments: dict[str, Any] = {"faults": 1} | changes
+        with pytest.raises(ConfigurationError, match=match):
+            ChaosPlan(**arguments)
+
+
+def first_caught(plan: ChaosPlan, sign: str, seeds: int = 150) -> ChaosOutcome | None:
+    """The first run that breaks a promise, and does so in these words."""
+    for seed in range(seeds):
+        outcome = run_chaos(seed, plan)
+        if any(sign in violation for violation in outcome.violations) or (sign == "split" and outcome.split):
+            return outcome
+    return None
+
+
+def a_quorum_of_half(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PeerConfig, "quorum", property(lambda config: config.clients // 2))
+
+
+def a_peer_that_forgets_what_it_signed(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Memory, "note_signed", lambda memory, record: None)
+
+
+def a_disk_that_confirms_and_forgets(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ChaosRun, "_store", lambda run, client, record: _watched(run, client, record))
+
+
+def _watched(run: ChaosRun, client: int, record: Record) -> list[Any]:
+    run._watch.stored(client, record, run._peers[client])
+    return run._peers[client].persisted(record)
+
+
+def no_look_at_the_predecessor(patch: pytest.MonkeyPatch) -> None:
+    honest = Peer.receive
+
+    def receive(peer: Peer, message: Any) -> list[Any]:
+        if isinstance(message, GossipMessage) and message.slot == peer.slot:
+            message = replace(message, previous=peer._now.previous)
+        return honest(peer, message)
+
+    patch.setattr(Peer, "receive", receive)
+    patch.setattr(inbox_module, "_check_context", lambda *arguments: None)
+
+
+def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Memory, "check_entry", lambda memory, entry: None)
+    patch.setattr(Memory, "check_vote", lambda memory, vote: None)
+
+
+BROKEN: list[tuple[Callable[[pytest.MonkeyPatch], None], ChaosPlan, str]] = [
+    (a_quorum_of_half, ChaosPlan(clients=4, slots=2, faults=1), "split"),
+    (a_peer_that_forgets_what_it_signed, CRASHES, "signed two votes"),
+    (a_disk_that_confirms_and_forgets, CRASHES, "signed two votes"),
+    (no_look_at_the_predecessor, ChaosPlan(clients=5, slots=4, faults=1), "another slot or history"),
+    (no_look_at_signatures, LIARS, ""),
+]
+
+
+@pytest.mark.parametrize(("broken", "plan", "sign"), BROKEN, ids=[broken.__name__ for broken, _, _ in BROKEN])
+def test_broken_peers_are_caught(
+    broken: Callable[[pytest.MonkeyPatch], None], plan: ChaosPlan, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken(monkeypatch)
+    found = first_caught(plan, sign)
+    assert found is not None
+    monkeypatch.undo()
+    assert run_chaos(found.seed, plan).sound  # and the honest ones go through the same unharmed
+
+
+def test_a_crash_strikes_where_it_is_told_to() -> None:
+    plan = functools.partial(draw, plan=CRASHES)
+    stages = {crash.stage for seed in range(20) for crash in plan(seed).crashes}
+    assert stages == {"before", "after", "sending", "any"}
