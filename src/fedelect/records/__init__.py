@@ -9,6 +9,7 @@ from fedelect.records.schema import Exchange as Exchange
 from fedelect.records.schema import Provenance as Provenance
 from fedelect.records.schema import RunHeader as RunHeader
 from fedelect.records.schema import SelectorEntry as SelectorEntry
+from fedelect.records.schema import Signals as Signals
 from fedelect.records.schema import SlotRecord as SlotRecord
 from fedelect.records.schema import from_array as from_array
 from fedelect.records.schema import to_array as to_array
@@ -44,6 +45,7 @@ __all__ = [
     "SelectorEntry",
     "SelectorSummary",
     "SelectorTable",
+    "Signals",
     "SlotRecord",
     "TargetSummary",
     "best_fixed",
