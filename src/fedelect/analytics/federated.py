@@ -1,6 +1,7 @@
 """FA: the opinions, and with them their average, reach the server."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -16,4 +17,5 @@ def federated(opinions: ArrayLike, extra: Mapping[Signal, Floats] | None = None)
         opinions: (N,) in [0, 1].
         extra: What else the clients report of themselves; see `fedelect.vocabulary.EXTRA_SIGNALS`.
     """
-    return Feedback(opinions=opinions, **(extra or {}))
+    reports: dict[str, Any] = dict(extra or {})
+    return Feedback(opinions=opinions, **reports)

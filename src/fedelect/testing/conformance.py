@@ -16,7 +16,7 @@ import numpy as np
 from fedelect.errors import AvailabilityError, FeedbackError, StaleAskError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats
+from fedelect.vocabulary import EXTRA_SIGNALS, Ask, Cohort, Feedback, Floats
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
@@ -156,7 +156,8 @@ def check_missing_opinions_are_accepted(factory: Factory) -> None:
         silent = stream(5, "conformance-silent", slot).random(CLIENTS) < 0.4
         silent[slot % CLIENTS] = False
         opinions, beliefs = np.where(silent, np.nan, full.opinions), np.where(silent, np.nan, full.beliefs)
-        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        extra = {name: np.where(silent, np.nan, values) for name, values in _extra(ask, CLIENTS).items()}
+        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
 
 
@@ -196,9 +197,11 @@ def check_inputs_are_not_aliased(factory: Factory) -> None:
         told = _feedback(ask, CLIENTS)
         assert told.opinions is not None and told.beliefs is not None
         opinions, beliefs = told.opinions.copy(), told.beliefs.copy()
-        one.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        extra = _extra(ask, CLIENTS)
+        one.tell(ask, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         two.tell(ask, told)
-        opinions[:], beliefs[:] = 0.0, 9.0
+        for array in (opinions, beliefs, *extra.values()):
+            array[:] = 0.0
 
 
 def check_renaming_clients_changes_only_names(factory: Factory) -> None:
@@ -230,7 +233,8 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
         members = list(ask.cohort)
         counts[members] += 1
         reward = float(np.sort(worth[members]).mean())
-        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=worth))
+        extra = {name: 1.0 + worth for name in EXTRA_SIGNALS}
+        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=np.full(6, reward) * worth, **extra))
     return counts
 
 
@@ -248,7 +252,15 @@ def _feedback(ask: Ask, clients: int) -> Feedback:
     rng = stream(99, "conformance", ask.slot, *ask.cohort)
     worth = 0.2 + 0.6 * sum(ask.cohort) / (clients * len(ask.cohort))
     opinions = np.clip(worth + 0.2 * rng.standard_normal(clients), 0.0, 1.0)
-    return Feedback(opinions=opinions, beliefs=opinions**2)
+    return Feedback(opinions=opinions, beliefs=opinions**2, **_extra(ask, clients))
+
+
+def _extra(ask: Ask, clients: int) -> dict[str, Any]:
+    """All extra signals, for the selectors that need some; the times of those who did not train are not known."""
+    rng = stream(99, "conformance-extra", ask.slot, *ask.cohort)
+    extra = {name: rng.uniform(0.1, 2.0, clients) for name in EXTRA_SIGNALS}
+    extra["seconds"][np.setdiff1d(np.arange(clients), ask.cohort)] = np.nan
+    return extra
 
 
 def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:

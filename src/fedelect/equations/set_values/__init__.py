@@ -1,7 +1,8 @@
 """The value of a cohort as a smooth function of the *set*: what was learnt of one cohort tells of those like it.
 
 Every operation is exactly rounded (+, -, *, /, sqrt, `math.fsum`) and in a fixed order, none that rounds is left to a
-linear-algebra library, so that machines of different make choose the same cohort to the bit and peers can each compute it alone.
+linear-algebra library, so that machines of different make choose the same cohort to the bit and peers can each
+compute it alone.
 """
 
 from fedelect.equations.set_values.posterior import SetPosterior as SetPosterior

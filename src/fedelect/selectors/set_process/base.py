@@ -28,7 +28,7 @@ class AbstractSetProcess(AbstractUcb):
         seed: int,
     ) -> None:
         super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
-        if isinstance(forgetting, bool) or not isinstance(forgetting, int | float) or not 0.0 < forgetting <= 1.0:
+        if not 0.0 < forgetting <= 1.0:
             raise ConfigurationError(f"forgetting must be a number > 0 and <= 1 (1 keeps all), got {forgetting!r}")
         if whole("memory", memory) < 2:
             raise ConfigurationError(f"memory must be at least 2 cohorts, got {memory}")
