@@ -247,7 +247,7 @@ def test_an_unknown_schema_is_refused_by_its_number(tmp_path: Path) -> None:
     content = json.loads(file.read_text())
     file.write_text(json.dumps({**content, "schema": 7, "something_new": True}))
     for attempt in (lambda: read_run(tmp_path), lambda: open_run(tmp_path, HEADER)):
-        with pytest.raises(SchemaError, match="schema version 7, but this fedelect reads version 1"):
+        with pytest.raises(SchemaError, match="schema version 7, but this fedelect reads versions 1 and 2"):
             attempt()
 
 

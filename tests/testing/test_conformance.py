@@ -59,7 +59,6 @@ FACTORIES: dict[str, Factory] = {
     "RbcsF": lambda n, k, seed: RbcsF(clients=n, budget=k, seed=seed),
     "SetGp": lambda n, k, seed: SetGp(clients=n, budget=k, seed=seed),
     "TiFl": lambda n, k, seed: TiFl(clients=n, budget=k, seed=seed),
-    "SetGp that forgets": lambda n, k, seed: SetGp(clients=n, budget=k, forgetting=0.9, memory=5, seed=seed),
 }
 
 

@@ -1,7 +1,7 @@
 """The scenario as it is written down: strict, frozen values with the paper's numbers as defaults.
 
 Each key carries its meaning and its allowed values beside its type, for TOML comments and error messages. Types, ranges
-and the rules that tie keys together are checked whenever a `ScenarioConfig` is made. Nothing here draws or reads.
+and the rules that tie keys together are checked whenever a `ScenarioConfig` is made. Nothing here draws.
 """
 
 import difflib
@@ -189,7 +189,7 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     channel: ChannelConfig = ChannelConfig()
     topology: TopologyConfig = TopologyConfig()
     beliefs: BeliefsConfig = BeliefsConfig()
-    system: SystemConfig | UnsetType = UNSET  # left out when a configuration is written: runs without it stay the same
+    system: SystemConfig | UnsetType = UNSET  # unset, it is no part of what is written down
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):
@@ -275,9 +275,9 @@ def allowed(key: str) -> str:
     for part in re.sub(r"\[[^]]*\]", "", key).split("."):
         meta = field_meta(owner, part)
         owner = _kind(owner, part)
-    if meta is None or meta.extra is None:
-        return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
-    return str(meta.extra["allowed"])
+    if meta is not None and meta.extra is not None:
+        return str(meta.extra["allowed"])
+    return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
 
 
 def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:

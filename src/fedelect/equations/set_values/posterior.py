@@ -7,7 +7,7 @@ all independent and normal. Two sets with o members in common therefore have the
 
 a function of the overlap alone: no client is told apart by its number. Values are measured from the mean of all
 rewards and in units of their standard deviation, so that the variances are plain numbers. That spread shrinks as the
-choice settles, and with it the width of the bounds.
+choice settles, and with it the width of the bounds. The noise of a reward is estimated from cohorts played repeatedly.
 """
 
 import math
@@ -21,6 +21,9 @@ from fedelect.vocabulary import Floats, Ints
 SMALLEST_SPREAD = 1e-3
 """Rewards that differ by less than this count as equal: the bounds get no narrower."""
 
+TRUST = 4.0
+"""How many repeated plays the prior's noise is worth against the noise that they show."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPrior:
@@ -31,7 +34,7 @@ class SetPrior:
         additive: Sum of the members' own worth.
         pairs: What members gain or lose by coming together: redundancy, balance.
         own: What only this very set has.
-        noise: Of one reward.
+        noise: Of one reward, before repeated plays tell.
     """
 
     level: float = 1.0
@@ -60,11 +63,14 @@ class SetPosterior:
         cohorts: (n, K) distinct cohorts, n >= 1, rows sorted.
         means: (n,) mean reward of each.
         weights: (n,) how many rewards that mean is worth, > 0.
+        scatter: (n,) sum of squared deviations of these rewards from that mean.
         added_noise: (n,) variance of noise that was added to that mean; 0 where none was.
         prior: Variances.
     """
 
-    def __init__(self, cohorts: Ints, means: Floats, weights: Floats, added_noise: Floats, prior: SetPrior) -> None:
+    def __init__(
+        self, cohorts: Ints, means: Floats, weights: Floats, scatter: Floats, added_noise: Floats, prior: SetPrior
+    ) -> None:
         self._prior = prior
         self.cohorts = cohorts
         self.weights = weights
@@ -75,8 +81,11 @@ class SetPosterior:
         variance = math.fsum((weights * (deviations * deviations)).tolist()) / total
         self.spread = max(math.sqrt(variance), SMALLEST_SPREAD)
         gram = prior.covariance(self._overlaps_of_played(), self.budget)
-        noise = prior.noise / weights + added_noise / (self.spread * self.spread)
-        gram[np.diag_indices(len(cohorts))] += noise
+        unit = self.spread * self.spread
+        repeats = math.fsum(np.maximum(weights - 1.0, 0.0).tolist())
+        shown = math.fsum(scatter.tolist())
+        self.noise = (TRUST * prior.noise * unit + shown) / (TRUST + repeats)
+        gram[np.diag_indices(len(cohorts))] += (self.noise / weights + added_noise) / unit
         self._inverse = inverse(gram)
         self._pull = weighted_rows(self._inverse, deviations / self.spread)  # (n,) how each played set draws others
 

@@ -32,6 +32,7 @@ def elect_set(
     cohorts: Ints,
     means: Floats,
     weights: Floats,
+    scatter: Floats,
     *,
     clients: int,
     slot: int,
@@ -47,6 +48,7 @@ def elect_set(
         cohorts: (n, K) distinct cohorts that have been played, n >= 1, rows sorted.
         means: (n,) mean value of each.
         weights: (n,) how many values the mean is worth.
+        scatter: (n,) sum of squared deviations of these values from their mean.
         clients: N.
         slot: The slot to elect for.
         exploration: How many standard deviations to hope for.
@@ -60,6 +62,6 @@ def elect_set(
     if candidates.size < budget:
         raise AvailabilityError(f"{candidates.size} clients can be elected but the budget is {budget}")
     noise = np.zeros(len(cohorts)) if added_noise is None else added_noise
-    posterior = SetPosterior(cohorts, means, weights, noise, prior)
+    posterior = SetPosterior(cohorts, means, weights, scatter, noise, prior)
     cohort, bound = best_set(posterior, candidates, clients=clients, exploration=exploration, seed=seed, slot=slot)
     return Election(cohort, (posterior.in_units_of_reward(bound),))

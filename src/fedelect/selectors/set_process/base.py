@@ -43,11 +43,12 @@ class AbstractSetProcess(AbstractUcb):
             cohort = self._cold.next_cohort(slot, available)
             if cohort is not None:
                 return cohort, ()
-        cohorts, means, weights, noise = self._ledger.evidence()
+        cohorts, means, weights, scatter, noise = self._ledger.evidence()
         election = elect_set(
             cohorts,
             means,
             weights,
+            scatter,
             clients=self.clients,
             slot=slot,
             exploration=self._exploration,

@@ -10,7 +10,7 @@ from fedelect.vocabulary import Cohort, Floats, Ints
 
 
 class SetLedger:
-    """Sums of rewards by cohort, of which old ones may fade.
+    """Mean rewards by cohort, of which old ones may fade.
 
     Args:
         budget: K.
@@ -22,7 +22,7 @@ class SetLedger:
         self._budget = budget
         self._forgetting = forgetting
         self._memory = memory
-        self._rows: dict[Cohort, list[float]] = {}  # total, weight, noise; the cohort played last comes last
+        self._rows: dict[Cohort, list[float]] = {}  # mean, weight, scatter, noise; last played comes last
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -32,19 +32,21 @@ class SetLedger:
         fade = self._forgetting
         if fade < 1.0:
             for row in self._rows.values():
-                row[0] *= fade
                 row[1] *= fade
-                row[2] *= fade * fade
-        total, weight, noise = self._rows.pop(cohort, (0.0, 0.0, 0.0))
-        self._rows[cohort] = [total + reward, weight + 1.0, noise + noise_variance]
+                row[2] *= fade
+                row[3] *= fade * fade
+        mean, weight, scatter, noise = self._rows.pop(cohort, (0.0, 0.0, 0.0, 0.0))
+        moved = mean + (reward - mean) / (weight + 1.0)
+        scatter += (reward - mean) * (reward - moved) if weight else 0.0
+        self._rows[cohort] = [moved if weight else reward, weight + 1.0, scatter, noise + noise_variance]
         if len(self._rows) > self._memory:
             del self._rows[next(iter(self._rows))]
 
-    def evidence(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """(n, K) cohorts, (n,) mean rewards, (n,) weights, (n,) variance of noise added to the means."""
+    def evidence(self) -> tuple[Ints, Floats, Floats, Floats, Floats]:
+        """(n, K) cohorts, and (n,) mean reward, weight, scatter and variance of noise added to the mean."""
         cohorts = np.array(list(self._rows), dtype=np.int64).reshape(-1, self._budget)
-        total, weight, noise = np.array(list(self._rows.values())).reshape(-1, 3).T
-        return cohorts, total / weight, weight, noise / (weight * weight)
+        mean, weight, scatter, noise = np.array(list(self._rows.values())).reshape(-1, 4).T
+        return cohorts, mean, weight, scatter, noise / (weight * weight)
 
     def memory(self) -> dict[str, Any]:
         """The rows as JSON-able values."""
@@ -58,8 +60,8 @@ class SetLedger:
         """Take back what `memory` gave."""
         size = int(memory["cohorts"])
         members = unpack(memory["members"], "<u4", size=size * self._budget, what="cohorts played")
-        figures = unpack(memory["figures"], "<f8", size=size * 3, what="reward totals")
-        rows = zip(members.reshape(size, self._budget).tolist(), figures.reshape(size, 3).tolist(), strict=True)
+        figures = unpack(memory["figures"], "<f8", size=size * 4, what="mean rewards")
+        rows = zip(members.reshape(size, self._budget).tolist(), figures.reshape(size, 4).tolist(), strict=True)
         self._rows = {tuple(cohort): row for cohort, row in rows}
 
 

@@ -27,7 +27,7 @@ class SetGp(AbstractSetProcess):
         additive: Prior variance of the sum of the members' worth, in units of the variance of the rewards.
         pairs: Prior variance of what pairs add to it.
         own: Prior variance of what only this set has.
-        noise: Variance of a reward's noise, in the same units.
+        noise: Variance of a reward's noise in the same units, until repeated plays tell.
         seed: Fixes opening, random starts and ties.
     """
 

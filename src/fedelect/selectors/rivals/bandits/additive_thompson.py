@@ -51,7 +51,7 @@ class AdditiveThompson(AbstractRival):
 
     def _conditioned(self, worths: Floats, rng: np.random.Generator) -> Floats:
         """A draw from the prior, moved to a draw from the posterior."""
-        cohorts, means, weights, added = self._ledger.evidence()
+        cohorts, means, weights, _, added = self._ledger.evidence()
         members = np.zeros((len(cohorts), self.clients))
         np.put_along_axis(members, cohorts, 1.0, axis=1)
         variance = self.parameters["spread"] ** 2
