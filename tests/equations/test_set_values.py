@@ -52,7 +52,7 @@ def test_the_noise_is_what_repeated_plays_show_tempered_by_the_prior() -> None:
 
 def test_bounds_are_those_of_the_process_written_out_feature_by_feature() -> None:
     posterior = known()
-    sets = list(itertools.combinations(range(7), 3))
+    sets: list[Cohort] = list(itertools.combinations(range(7), 3))
     mean, deviation = reference.posterior(
         sets, PLAYED, REWARDS, 7, PRIOR, posterior.noise, posterior.centre, posterior.spread
     )
@@ -82,7 +82,7 @@ def test_the_inverse_in_fixed_order_is_the_inverse(size: int, seed: int) -> None
 @pytest.mark.parametrize("seed", range(6))
 def test_the_search_finds_the_set_with_the_highest_bound(seed: int) -> None:
     posterior, everybody = known(), np.arange(7)
-    sets = list(itertools.combinations(range(7), 3))
+    sets: list[Cohort] = list(itertools.combinations(range(7), 3))
     bounds = posterior.bounds(membership(np.array(sets), everybody), posterior.membership(everybody), exploration=1.0)
     cohort, bound = best_set(posterior, everybody, clients=7, exploration=1.0, seed=seed, slot=5)
     assert bound == pytest.approx(bounds.max(), abs=1e-12)

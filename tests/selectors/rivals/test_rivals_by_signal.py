@@ -36,7 +36,7 @@ def test_power_of_choice_takes_losses_of_its_own_candidates_only() -> None:
 
 
 def test_power_of_choice_draws_candidates_by_data_size() -> None:
-    first = []
+    first: list[int] = []
     for seed in range(400):
         selector = PowerOfChoice(clients=3, budget=1, candidates=1, seed=seed)
         tell(selector, loss=[1.0, 1.0, 1.0], sizes=[60, 30, 10])
