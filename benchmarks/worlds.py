@@ -3,7 +3,7 @@
 A selector's parameters, and the design of our own, may be chosen by what happens in `TUNING`; figures are published for
 `REPORTING` only, of which no selector was run before its parameters were settled. The two share no seed and no draw of
 data. Every selector gets the same budget: at most `SETTINGS` settings of its parameters, each played in every cold
-tuning world for `SLOTS` slots in `TRIALS` trials; the one with the smallest mean running gap to the best cohort is taken
+tuning world for `SLOTS` slots in `TRIALS` trials; that with the smallest mean running gap to the best cohort is taken
 (`tune_selectors.py`). The warm one, in which no cohort is best by itself, serves to choose what fades.
 """
 
