@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 import pytest
 from tests.worlds import digits, half, silent, tiny
@@ -10,11 +11,24 @@ from tests.worlds import digits, half, silent, tiny
 from fedelect.analytics import accuracy, survey
 from fedelect.errors import ConfigurationError, NoElection
 from fedelect.federation import Job, Model, PlainEngine, Scores, Training, initial_model, train
+from fedelect.federation.linear import LOSSES, mean_loss
 from fedelect.loop import Replica, check_fits, play_slot
+from fedelect.records import SlotRecord
 from fedelect.scenario import Scenario, build_scenario
-from fedelect.selectors import AbstractSelector, BpUcb, FixedCohort, QuickInitUcb, RandomCohort
+from fedelect.selectors import (
+    AbstractSelector,
+    BpUcb,
+    FixedCohort,
+    Oort,
+    PowerOfChoice,
+    QuickInitUcb,
+    RandomCohort,
+    SelectorSpec,
+    selector_classes,
+)
 from fedelect.selectors.base import Available, Choice
 from fedelect.simulator import PeerElection
+from fedelect.vocabulary import EXTRA_SIGNALS
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +227,65 @@ def test_the_federated_loop_on_a_table_of_rewards_goes_as_worked_out_by_hand(wor
     assert risen == pytest.approx([(0.6 + 0.9 * n) / (1 + n) for n in range(60 - first)], abs=1e-12)
     neither = tuple(sorted(top - {0, 1}))
     assert sum(record.cohort == neither for record in records[3:]) <= 1
+
+
+def oort(world: Scenario) -> Replica:
+    return Replica("oort", 0, world, Oort(clients=6, budget=2, seed=1))
+
+
+def test_a_selector_is_told_the_extra_signals_it_needs_and_no_others(world: Scenario) -> None:
+    replica = oort(world)
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN)
+    assert record.signals is not None
+    told = {name for name, values in msgspec.structs.asdict(record.signals).items() if values is not None}
+    assert told == {"loss_rms", "sizes", "seconds"}
+    assert record.signals.sizes == tuple(map(float, world.sizes.tolist()))
+    assert record.signals.seconds is not None
+    timed = tuple(client for client, seconds in enumerate(record.signals.seconds) if seconds is not None)
+    assert timed == record.cohort
+
+
+def test_losses_are_those_of_the_trained_model_on_each_clients_own_samples(world: Scenario) -> None:
+    replica = Replica("p", 0, world, PowerOfChoice(clients=6, budget=2, seed=1))
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN)
+    (training,) = train(world, [Job(cohort=record.cohort, seed=5, trial=0, slot=1)])
+    expected = [
+        mean_loss(LOSSES["svm"], training.model, inputs, labels)
+        for inputs, labels in zip(world.train_inputs, world.train_labels, strict=True)
+    ]
+    assert record.signals is not None and record.signals.loss == pytest.approx(expected)
+    rms = PLAIN.losses(world, training.model).rms
+    assert (rms >= np.array(expected) - 1e-6).all()
+
+
+def test_signals_are_not_computed_for_who_does_not_need_them_and_change_nobody_elses_cohorts(world: Scenario) -> None:
+    alone = quick(world)
+    beside = [quick(world), oort(world)]
+    for slot in range(1, 7):
+        (one,) = play_slot([alone], slot=slot, framework="fa", seed=5, engine=Spy())  # which measures no losses
+        other, _ = play_slot(beside, slot=slot, framework="fa", seed=5, engine=PLAIN)
+        assert one == other and one.signals is None
+
+
+def test_an_engine_that_measures_no_losses_is_named(world: Scenario) -> None:
+    with pytest.raises(ConfigurationError, match=r"'oort' needs the clients' losses, which the engine 'spy'"):
+        play_slot([oort(world)], slot=1, framework="fa", seed=5, engine=Spy())
+
+
+def test_a_selector_that_needs_what_clients_report_to_a_server_is_refused_without_one() -> None:
+    with pytest.raises(ConfigurationError, match=r"needs 'loss_rms' and 'seconds' and 'sizes'.*use --framework fa"):
+        check_fits(Oort(clients=6, budget=2, seed=1), "da", "oort")
+
+
+def test_every_rival_plays_the_loop_by_name() -> None:
+    names = [name for name, kind in selector_classes().items() if kind.needs & EXTRA_SIGNALS.keys()]
+    assert len(names) == 8
+    replicas = []
+    world = build_scenario(tiny(), digits())
+    for name in names:
+        selector = SelectorSpec.parse(name).build(clients=6, budget=2, seed=1)
+        replicas.append(Replica(name, 0, world, selector))
+    for slot in range(1, 5):
+        for record in play_slot(replicas, slot=slot, framework="fa", seed=5, engine=PLAIN):
+            assert record.status == "done" and record.signals is not None
+            assert msgspec.json.decode(msgspec.json.encode(record), type=SlotRecord) == record

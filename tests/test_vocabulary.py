@@ -140,3 +140,15 @@ def test_a_cohort_is_sorted() -> None:
 def test_a_budget_must_fit_the_clients(clients: int, budget: int) -> None:
     with pytest.raises(BudgetError):
         check_budget(clients, budget)
+
+
+def test_extra_signals_are_checked_copied_and_listed() -> None:
+    seconds = np.array([1.0, np.nan])
+    feedback = Feedback(opinions=[0.5, 0.6], seconds=seconds, channel_db=[-3.0, np.nan])
+    seconds[:] = 9.0
+    assert feedback.seconds is not None and feedback.seconds[0] == 1.0 and not feedback.seconds.flags.writeable
+    assert list(feedback.per_client()) == ["opinions", "seconds", "channel_db"]
+    with pytest.raises(FeedbackError, match="loss must be in"):
+        Feedback(loss=[-1.0, 0.0])
+    with pytest.raises(TypeError, match="takes no 'losses'; extra signals are loss, "):
+        Feedback(losses=[1.0])

@@ -14,19 +14,20 @@ import numpy as np
 
 from fedelect.analytics import Opinion, accuracy, democratized, federated, judge
 from fedelect.errors import ConfigurationError, FedelectError, MissingSignalError, NoElection, SelectorError
-from fedelect.federation import Engine, Job, Model, Training
-from fedelect.records import Exchange, SlotRecord, from_array
-from fedelect.scenario import Scenario
+from fedelect.federation import Engine, Job, MeasuresLosses, Model, Training
+from fedelect.records import Exchange, Signals, SlotRecord, from_array
+from fedelect.scenario import Scenario, simulated_signals
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, Feedback, Floats, Signal
+from fedelect.vocabulary import EXTRA_SIGNALS, Ask, Feedback, Floats, Signal
 
 FrameworkName = Literal["fa", "da"]
 
 SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
-    "fa": frozenset({"reward", "opinions"}),
+    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
     "da": frozenset({"opinions", "beliefs"}),
 }
-"""What a selector can get: FL&FA has a server that sees opinions and their average, FL&DA has beliefs and no server."""
+"""What a selector can get: FL&FA has a server that sees opinions, their average and, for the selectors that need them,
+what the clients report of themselves; FL&DA has beliefs and no server."""
 
 
 @runtime_checkable
@@ -109,7 +110,8 @@ def play_slot(
             records.append(_skipped(replica, slot, ask))
             continue
         training, opinions = played[place]
-        feedback, exchange = _digested(replica, framework, opinions)
+        extra = _extra_signals(replica, ask, training, seed, engine)
+        feedback, exchange = _digested(replica, framework, opinions, extra)
         note = _told(replica, ask, feedback)
         if replica.scenario.config.start == "warm":
             replica.model = training.model
@@ -151,9 +153,35 @@ def _played(
     return played
 
 
-def _digested(replica: Replica, framework: FrameworkName, opinions: Floats) -> tuple[Feedback, Exchange | None]:
+def _extra_signals(replica: Replica, ask: Ask, training: Training, seed: int, engine: Engine) -> dict[Signal, Floats]:
+    """(N,) those of `EXTRA_SIGNALS` that this replica's selector needs; nothing else is computed."""
+    needs = replica.selector.needs & EXTRA_SIGNALS.keys()
+    if not needs:
+        return {}
+    world = simulated_signals(
+        replica.scenario,
+        ask.cohort,
+        model_bits=8 * training.model.nbytes,
+        seed=seed,
+        trial=replica.trial,
+        slot=ask.slot,
+    )
+    if needs & {"loss", "loss_rms"}:
+        if not isinstance(engine, MeasuresLosses):
+            raise ConfigurationError(
+                f"selector {replica.label!r} needs the clients' losses, which the engine {engine.name!r} does not "
+                f"measure; use another engine, or choose another selector"
+            )
+        losses = engine.losses(replica.scenario, training.model)
+        world |= {"loss": losses.mean, "loss_rms": losses.rms}
+    return {name: world[name] for name in EXTRA_SIGNALS if name in needs}
+
+
+def _digested(
+    replica: Replica, framework: FrameworkName, opinions: Floats, extra: dict[Signal, Floats]
+) -> tuple[Feedback, Exchange | None]:
     if framework == "fa":
-        return federated(opinions), None
+        return federated(opinions, extra), None
     if isinstance(replica.selector, ElectedByPeers):
         return Feedback(opinions=opinions), None  # its peers settle the beliefs when they are told
     digest = democratized(replica.scenario, opinions)
@@ -213,8 +241,14 @@ def _record(
         beliefs=None if beliefs is None else from_array(beliefs),
         reward=None if framework == "da" else feedback.reward,  # nobody sees the average there
         exchange=exchange,
+        signals=_signals(feedback),
         note=note,
     )
+
+
+def _signals(feedback: Feedback) -> Signals | None:
+    told = {name: from_array(values) for name, values in feedback.per_client().items() if name in EXTRA_SIGNALS}
+    return Signals(**told) if told else None
 
 
 def _skipped(replica: Replica, slot: int, reason: NoElection) -> SlotRecord:

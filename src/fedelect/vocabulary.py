@@ -27,7 +27,18 @@ Ints = NDArray[np.int64]
 """Array of 64-bit integers; the docstring at hand gives the shape."""
 
 Signal = str
-"""Name of something a selector may need: "reward", "opinions" or "beliefs"."""
+"""Name of something a selector may need: "reward", "opinions", "beliefs", or one of `EXTRA_SIGNALS`."""
+
+EXTRA_SIGNALS: dict[Signal, str] = {
+    "loss": "mean loss of the trained model on the client's own training samples",
+    "loss_rms": "root of the mean squared loss over those samples",
+    "sizes": "training samples the client holds",
+    "seconds": "seconds a round of this slot took a member of the cohort, training and upload; nan for all others",
+    "training_s": "seconds the client forecasts for its training in a round of the next slot",
+    "upload_s": "seconds it forecasts for its upload",
+    "channel_db": "received SNR in dB that the client reports for the start of the next slot",
+}
+"""Signals that rivals of the paper listen to; each is a field of `Feedback`, shape (N,), nan where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +68,26 @@ class Feedback:
         reward: The server's average opinion. Left out, it is the mean of the opinions present, whose order
             does not matter to the last bit. Given, it may carry noise and so leave [0, 1].
         reward_noise: Standard deviation of any noise that was added to `reward`.
+        loss: (N,) this and what follows as told in `EXTRA_SIGNALS`; from 0 to 1e9, or nan.
+        loss_rms: (N,).
+        sizes: (N,).
+        seconds: (N,).
+        training_s: (N,).
+        upload_s: (N,).
+        channel_db: (N,) within ±1e9, or nan.
     """
 
     opinions: Floats | None = None
     beliefs: Floats | None = None
     reward: float | None = None
     reward_noise: float = 0.0
+    loss: Floats | None = None
+    loss_rms: Floats | None = None
+    sizes: Floats | None = None
+    seconds: Floats | None = None
+    training_s: Floats | None = None
+    upload_s: Floats | None = None
+    channel_db: Floats | None = None
 
     def __init__(
         self,
@@ -70,6 +95,7 @@ class Feedback:
         beliefs: ArrayLike | None = None,
         reward: float | None = None,
         reward_noise: float = 0.0,
+        **extra: ArrayLike | None,
     ) -> None:
         noise = _number("reward_noise", reward_noise)
         if not 0.0 <= noise <= _LARGEST:
@@ -90,6 +116,19 @@ class Feedback:
         object.__setattr__(self, "beliefs", held)
         object.__setattr__(self, "reward", reward)
         object.__setattr__(self, "reward_noise", noise)
+        unknown = sorted(extra.keys() - EXTRA_SIGNALS.keys())
+        if unknown:
+            raise TypeError(f"Feedback takes no {unknown[0]!r}; extra signals are {', '.join(EXTRA_SIGNALS)}")
+        for name in EXTRA_SIGNALS:
+            values = extra.get(name)
+            lowest = -_LARGEST if name == "channel_db" else 0.0
+            checked = None if values is None else _per_client(name, values, lowest=lowest, highest=_LARGEST)
+            object.__setattr__(self, name, checked)
+
+    def per_client(self) -> dict[Signal, Floats]:
+        """The (N,) signals that are present, by name."""
+        names = ("opinions", "beliefs", *EXTRA_SIGNALS)
+        return {name: values for name in names if (values := getattr(self, name)) is not None}
 
 
 _LARGEST = 1e9  # far above any sensible reward, noise or belief; keeps sums finite
@@ -102,7 +141,7 @@ def _number(name: str, value: object) -> float:
         raise FeedbackError(f"{name} must be a number, got {value!r}") from error
 
 
-def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
+def _per_client(name: str, values: ArrayLike, *, lowest: float = 0.0, highest: float) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -112,10 +151,11 @@ def _per_client(name: str, values: ArrayLike, *, highest: float) -> Floats:
     if array.size:
         # fmin and fmax pass over nan, so a missing value never hides a bad one.
         low, high = float(np.fmin.reduce(array)), float(np.fmax.reduce(array))
-        if low < 0.0 or high > highest:
-            bad = int(np.flatnonzero((array < 0.0) | (array > highest))[0])
+        if low < lowest or high > highest:
+            bad = int(np.flatnonzero((array < lowest) | (array > highest))[0])
             raise FeedbackError(
-                f"{name} must be in [0, {highest:g}], or nan where there is none; client {bad} has {float(array[bad])}"
+                f"{name} must be in [{lowest:g}, {highest:g}], or nan where there is none; "
+                f"client {bad} has {float(array[bad])}"
             )
     array.flags.writeable = False
     return array

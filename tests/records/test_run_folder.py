@@ -7,7 +7,7 @@ import pytest
 from tests.sample_runs import sample_header, sample_record, sample_records
 
 from fedelect.errors import RunError, RunLockedError, RunMismatchError, SchemaError
-from fedelect.records import Provenance, Run, SelectorEntry, SlotRecord, open_run, read_run, sorted_records
+from fedelect.records import Provenance, Run, SelectorEntry, Signals, SlotRecord, open_run, read_run, sorted_records
 
 HEADER = sample_header()
 RECORDS = sample_records(HEADER)
@@ -247,8 +247,28 @@ def test_an_unknown_schema_is_refused_by_its_number(tmp_path: Path) -> None:
     content = json.loads(file.read_text())
     file.write_text(json.dumps({**content, "schema": 7, "something_new": True}))
     for attempt in (lambda: read_run(tmp_path), lambda: open_run(tmp_path, HEADER)):
-        with pytest.raises(SchemaError, match="schema version 7, but this fedelect reads version 1"):
+        with pytest.raises(SchemaError, match="schema version 7, but this fedelect reads versions 1 and 2"):
             attempt()
+
+
+def test_a_run_of_version_1_is_read_but_not_resumed(tmp_path: Path) -> None:
+    write(tmp_path)
+    header = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**header, "schema": 1}))
+    lines = [json.loads(line) for line in (tmp_path / "slots.jsonl").read_text().splitlines()]
+    old = "".join(
+        json.dumps({name: value for name, value in line.items() if name != "signals"}) + "\n" for line in lines
+    )
+    (tmp_path / "slots.jsonl").write_text(old)
+    assert read_run(tmp_path).records == RECORDS
+    with pytest.raises(RunMismatchError, match="schema: 1 -> 2"):
+        open_run(tmp_path, HEADER)
+
+
+def test_signals_that_do_not_fit_the_run_are_refused(tmp_path: Path) -> None:
+    short = msgspec.structs.replace(RECORDS[0], signals=Signals(loss=(0.5, None)))
+    with open_run(tmp_path, HEADER) as writer, pytest.raises(RunError, match="loss must have one value for each"):
+        writer.append([short])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "one"}', '{"schema": 1}', '{"schema": 1, "extra": 2}'])

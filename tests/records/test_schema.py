@@ -7,7 +7,7 @@ import pytest
 from tests.sample_runs import PROVENANCE, sample_header, sample_record
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.records import Exchange, Provenance, RunHeader, SelectorEntry, SlotRecord, from_array, to_array
+from fedelect.records import Exchange, Provenance, RunHeader, SelectorEntry, Signals, SlotRecord, from_array, to_array
 from fedelect.records.codec import encode_record
 
 PAGE = Path(__file__).parents[2] / "docs" / "RECORDS.md"
@@ -102,7 +102,7 @@ def test_a_creation_time_that_is_not_utc_is_refused(created: str) -> None:
 
 def test_the_page_on_records_names_exactly_the_fields_of_the_code() -> None:
     text = PAGE.read_text()
-    for struct in (RunHeader, SelectorEntry, Provenance, SlotRecord, Exchange):
+    for struct in (RunHeader, SelectorEntry, Provenance, SlotRecord, Exchange, Signals):
         section = re.search(rf"^#+ .*`{struct.__name__}`.*?$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
         assert section, f"docs/RECORDS.md has no section on {struct.__name__}"
         rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.MULTILINE)

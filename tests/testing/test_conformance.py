@@ -12,12 +12,25 @@ import fedelect.selectors
 from fedelect.errors import SelectorError
 from fedelect.selectors import (
     AbstractSelector,
+    AdditiveThompson,
+    BpGp,
     BpUcb,
+    ClientThompson,
+    ClientUcb,
+    ContextUcb,
+    DataSize,
+    FedCs,
     FixedCohort,
+    Oort,
+    PowerOfChoice,
+    ProportionalFair,
     QuickInitUcb,
     RandomCohort,
+    RbcsF,
     RoundRobin,
+    SetGp,
     SubsetUcb,
+    TiFl,
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.testing import ConformanceError, check_selector, selector_checks
@@ -33,6 +46,19 @@ FACTORIES: dict[str, Factory] = {
     "RandomCohort of sets": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed, cohorts=[range(k)]),
     "RoundRobin": lambda n, k, seed: RoundRobin(clients=n, budget=k, seed=seed),
     "SubsetUcb": lambda n, k, seed: SubsetUcb(clients=n, budget=k, exploration=0.3, seed=seed),
+    "AdditiveThompson": lambda n, k, seed: AdditiveThompson(clients=n, budget=k, seed=seed),
+    "BpGp": lambda n, k, seed: BpGp(clients=n, budget=k, seed=seed),
+    "ClientThompson": lambda n, k, seed: ClientThompson(clients=n, budget=k, seed=seed),
+    "ClientUcb": lambda n, k, seed: ClientUcb(clients=n, budget=k, seed=seed),
+    "ContextUcb": lambda n, k, seed: ContextUcb(clients=n, budget=k, seed=seed),
+    "DataSize": lambda n, k, seed: DataSize(clients=n, budget=k, seed=seed),
+    "FedCs": lambda n, k, seed: FedCs(clients=n, budget=k, seed=seed),
+    "Oort": lambda n, k, seed: Oort(clients=n, budget=k, seed=seed),
+    "PowerOfChoice": lambda n, k, seed: PowerOfChoice(clients=n, budget=k, seed=seed),
+    "ProportionalFair": lambda n, k, seed: ProportionalFair(clients=n, budget=k, seed=seed),
+    "RbcsF": lambda n, k, seed: RbcsF(clients=n, budget=k, seed=seed),
+    "SetGp": lambda n, k, seed: SetGp(clients=n, budget=k, seed=seed),
+    "TiFl": lambda n, k, seed: TiFl(clients=n, budget=k, seed=seed),
 }
 
 

@@ -8,6 +8,8 @@ from fedelect.federation.engines import make_engine as make_engine
 from fedelect.federation.engines import versions_of as versions_of
 from fedelect.federation.linear import Model as Model
 from fedelect.federation.linear import Scores as Scores
+from fedelect.federation.losses import ClientLosses as ClientLosses
+from fedelect.federation.losses import MeasuresLosses as MeasuresLosses
 from fedelect.federation.stacked import StackedEngine as StackedEngine
 from fedelect.federation.train import Job as Job
 from fedelect.federation.train import Training as Training
@@ -16,8 +18,10 @@ from fedelect.federation.train import train as train
 
 __all__ = [
     "DEFAULT_ENGINE",
+    "ClientLosses",
     "Engine",
     "Job",
+    "MeasuresLosses",
     "Model",
     "PlainEngine",
     "Scores",

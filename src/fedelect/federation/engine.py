@@ -9,6 +9,7 @@ from typing import Protocol, final
 
 from fedelect.equations.scores import linear_scores
 from fedelect.federation.linear import Model, Scores
+from fedelect.federation.losses import ClientLosses, linear_losses
 from fedelect.federation.train import Job, Training, initial_model, train
 from fedelect.scenario import Scenario
 
@@ -51,3 +52,7 @@ class PlainEngine:
         """Inputs times weights plus bias."""
         for model in models:
             yield [linear_scores(model, inputs) for inputs in scenario.test_inputs]
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples."""
+        return linear_losses(scenario, model)

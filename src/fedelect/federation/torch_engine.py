@@ -17,6 +17,7 @@ import numpy as np
 from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear import Model, Scores
+from fedelect.federation.losses import ClientLosses, losses_of
 from fedelect.federation.train import Job, JobKey, Training, finished
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
 from fedelect.vocabulary import as_cohort
@@ -105,6 +106,23 @@ class TorchEngine:
         """What the module says in evaluation mode."""
         for model in models:
             yield self._scores_of(scenario, model)
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples, in evaluation mode.
+
+        A loss of one's own is called for each sample alone, since all it gives is one number.
+        """
+        network, first = self._network(scenario)
+        samples = []
+        with quiet_torch(self._device), torch.no_grad():
+            network.load(_fitting(model, first))
+            network.module.eval()
+            for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
+                scores = network.module(torch.tensor(inputs, device=self._device))
+                classes = torch.tensor(labels, device=self._device)
+                each = [network.loss(scores[i : i + 1], classes[i : i + 1]) for i in range(len(classes))]
+                samples.append(torch.stack(each).double().cpu().numpy())
+        return losses_of(samples)
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)

@@ -11,6 +11,7 @@ from fedelect.records.schema import Exchange as Exchange
 from fedelect.records.schema import Provenance as Provenance
 from fedelect.records.schema import RunHeader as RunHeader
 from fedelect.records.schema import SelectorEntry as SelectorEntry
+from fedelect.records.schema import Signals as Signals
 from fedelect.records.schema import SlotRecord as SlotRecord
 from fedelect.records.schema import from_array as from_array
 from fedelect.records.schema import to_array as to_array
@@ -48,6 +49,7 @@ __all__ = [
     "SelectorEntry",
     "SelectorSummary",
     "SelectorTable",
+    "Signals",
     "SlotRecord",
     "TableBuilder",
     "TargetSummary",

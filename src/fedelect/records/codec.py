@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from fedelect.errors import RunError, SchemaError
-from fedelect.records.schema import COMPARED_FIELDS, SCHEMA_VERSION, RunHeader, SlotRecord
+from fedelect.records.schema import COMPARED_FIELDS, READABLE_VERSIONS, RunHeader, SlotRecord
 
 _encoder = msgspec.json.Encoder()
 _record_decoder = msgspec.json.Decoder(SlotRecord)
@@ -74,9 +74,10 @@ def decode_header(text: bytes, where: str) -> RunHeader:
     """The header in `text`; SchemaError if its version is unknown, RunError naming `where` if it is damaged."""
     try:
         version = msgspec.json.decode(text, type=_Version).schema
-        if version != SCHEMA_VERSION:
+        if version not in READABLE_VERSIONS:
+            known = " and ".join(map(str, READABLE_VERSIONS))
             raise SchemaError(
-                f"{where} has schema version {version}, but this fedelect reads version {SCHEMA_VERSION}; "
+                f"{where} has schema version {version}, but this fedelect reads versions {known}; "
                 f"use the fedelect that wrote it (its version is under `provenance`)"
             )
         return _header_decoder.decode(text)
@@ -157,7 +158,10 @@ class RecordCheck:
             return f"arrivals {record.arrivals} are not one number <= {rounds} rounds for each of {cohort}"
         if record.empty_rounds > rounds:
             return f"{record.empty_rounds} empty rounds out of {rounds}"
-        for name, values in (("opinions", record.opinions), ("beliefs", record.beliefs)):
+        per_client = [("opinions", record.opinions), ("beliefs", record.beliefs)]
+        if record.signals is not None:
+            per_client += msgspec.structs.asdict(record.signals).items()
+        for name, values in per_client:
             if values is not None and len(values) != header.clients:
                 return f"{name} must have one value for each of the {header.clients} clients, got {len(values)}"
         if record.status != "done" and not record.note:

@@ -18,8 +18,11 @@ from numpy.typing import ArrayLike
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.vocabulary import Floats
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the records; see docs/RECORDS.md for the rule by which it changes."""
+
+READABLE_VERSIONS = (1, 2)
+"""Versions that can be read: version 1 differs only in that it has no `signals`."""
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -49,6 +52,33 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     virtual_seconds: NonNegative | None = None
 
 
+PerClient = tuple[NonNegative | None, ...]
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """What else the selector was told of the clients; see `fedelect.vocabulary.EXTRA_SIGNALS`.
+
+    Each is (N,) with None where a client has no value, or None as a whole where the selector does not need it.
+
+    Attributes:
+        loss: Mean loss of the trained model on each client's own training samples.
+        loss_rms: Root of the mean squared loss over those samples.
+        sizes: Training samples.
+        seconds: What a round took each member of the cohort, seconds.
+        training_s: Forecast for the training in a round of the next slot, seconds.
+        upload_s: Forecast for the upload, seconds.
+        channel_db: Received SNR at the start of the next slot, dB.
+    """
+
+    loss: PerClient | None = None
+    loss_rms: PerClient | None = None
+    sizes: PerClient | None = None
+    seconds: PerClient | None = None
+    training_s: PerClient | None = None
+    upload_s: PerClient | None = None
+    channel_db: tuple[float | None, ...] | None = None
+
+
 class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False, eq=False):
     """One slot of one selector in one trial. Two records are equal if all but `seconds` is.
 
@@ -67,6 +97,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reward: The average opinion that the selector was told; None if it was told none.
         reward_noise: Standard deviation of noise added to `reward`.
         exchange: How the beliefs were settled; None under federated analytics.
+        signals: What else the selector was told of the clients; None if nothing.
         note: Why the slot was abandoned or skipped.
         seconds: Wall-clock time of the slot; no part of what makes records equal.
     """
@@ -85,6 +116,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     reward: float | None = None
     reward_noise: NonNegative = 0.0
     exchange: Exchange | None = None
+    signals: Signals | None = None
     note: str | None = None
     seconds: NonNegative | None = None
 

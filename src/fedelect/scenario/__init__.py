@@ -13,6 +13,8 @@ from fedelect.scenario.presets import preset_toml as preset_toml
 from fedelect.scenario.scenario import Scenario as Scenario
 from fedelect.scenario.scenario import build_scenario as build_scenario
 from fedelect.scenario.scenario import draw_arrivals as draw_arrivals
+from fedelect.scenario.scenario import simulated_signals as simulated_signals
+from fedelect.scenario.system import SystemConfig as SystemConfig
 from fedelect.scenario.toml_text import parse_scenario as parse_scenario
 from fedelect.scenario.toml_text import scenario_toml as scenario_toml
 from fedelect.scenario.topology import Topology as Topology
@@ -27,6 +29,7 @@ __all__ = [
     "ModelConfig",
     "Scenario",
     "ScenarioConfig",
+    "SystemConfig",
     "Topology",
     "TopologyConfig",
     "build_scenario",
@@ -36,4 +39,5 @@ __all__ = [
     "preset",
     "preset_toml",
     "scenario_toml",
+    "simulated_signals",
 ]

@@ -1,8 +1,7 @@
 """The scenario as it is written down: strict, frozen values with the paper's numbers as defaults.
 
-Each key carries its meaning and its allowed values beside its type; the TOML writer prints them as comments and
-the error messages quote them. Types, ranges and the rules that tie keys together are checked whenever a
-`ScenarioConfig` is made, from TOML or in code. Nothing here draws, reads a file or builds an array.
+Each key carries its meaning and its allowed values beside its type, for TOML comments and error messages. Types, ranges
+and the rules that tie keys together are checked whenever a `ScenarioConfig` is made. Nothing here draws.
 """
 
 import difflib
@@ -11,9 +10,10 @@ import sys
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.scenario.system import SystemConfig
 
 _LARGEST = sys.float_info.max  # a bound that keeps nan and infinity out
 
@@ -189,10 +189,13 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     channel: ChannelConfig = ChannelConfig()
     topology: TopologyConfig = TopologyConfig()
     beliefs: BeliefsConfig = BeliefsConfig()
+    system: SystemConfig | UnsetType = UNSET  # unset, it is no part of what is written down
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):
             value = getattr(self, field.name)
+            if value is UNSET:
+                continue
             try:
                 plain = msgspec.to_builtins(value)
                 msgspec.convert(plain, field.type)
@@ -260,16 +263,21 @@ def field_meta(owner: type, name: str) -> Meta | None:
     return next((note for note in notes if isinstance(note, Meta)), None)
 
 
+def _kind(owner: type, name: str) -> Any:
+    kind = get_type_hints(owner)[name]
+    return SystemConfig if SystemConfig in get_args(kind) else kind  # the one table that may be left unset
+
+
 def allowed(key: str) -> str:
     """What may stand at a dotted key of the scenario, in words, such as "a whole number >= 1"."""
-    owner: type = ScenarioConfig
+    owner: Any = ScenarioConfig
     meta: Meta | None = None
     for part in re.sub(r"\[[^]]*\]", "", key).split("."):
         meta = field_meta(owner, part)
-        owner = get_type_hints(owner)[part]
-    if meta is None or meta.extra is None:
-        return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
-    return str(meta.extra["allowed"])
+        owner = _kind(owner, part)
+    if meta is not None and meta.extra is not None:
+        return str(meta.extra["allowed"])
+    return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
 
 
 def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:
@@ -280,7 +288,7 @@ def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str =
     key = (prefix + path.rstrip("`")).lstrip(".")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)
     if unknown:
-        owner: type = get_type_hints(ScenarioConfig)[key] if key else ScenarioConfig
+        owner = _kind(ScenarioConfig, key) if key else ScenarioConfig
         names = [field.name for field in msgspec.structs.fields(owner)]
         close = difflib.get_close_matches(unknown[1], names, n=1)
         hint = f' (did you mean "{close[0]}"?)' if close else ""
@@ -289,9 +297,5 @@ def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str =
     got: Any = given
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", key):
         got = got[name] if name else got[int(index)]
-    return ConfigurationError(f"{key}: got {_shown(got)}; allowed: {allowed(key)}")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    shown = repr(got) if len(repr(got)) <= 80 else f"{repr(got)[:77]}..."
+    return ConfigurationError(f"{key}: got {shown}; allowed: {allowed(key)}")

@@ -3,15 +3,25 @@
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
+from fedelect.equations.wireless import received_snr
 from fedelect.scenario.channel import draw_uploads, upload_probabilities
 from fedelect.scenario.config import ScenarioConfig
 from fedelect.scenario.dataset import Dataset, Inputs
 from fedelect.scenario.partition import draw_partition
 from fedelect.scenario.proximity import distances_km
+from fedelect.scenario.system import (
+    SystemConfig,
+    draw_jitter,
+    draw_snr_db,
+    draw_speeds,
+    training_seconds,
+    upload_seconds,
+)
 from fedelect.scenario.topology import draw_topology
-from fedelect.vocabulary import Cohort, Floats, Ints
+from fedelect.vocabulary import Cohort, Floats, Ints, Signal
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
@@ -32,6 +42,9 @@ class Scenario:
         edges: (M, 2) links i < j, sorted; the graph is connected.
         edge_lengths_km: (M,).
         upload_probability: (N,) theta.
+        mean_snr: (N,) mean received SNR, power ratio.
+        speeds: (N,) how fast each client computes; 1 is ordinary.
+        system: How fast clients train and upload.
         groups: Clients by kind of data, "iid" and "skewed"; a kind nobody has is left out.
     """
 
@@ -48,6 +61,9 @@ class Scenario:
     edges: Ints
     edge_lengths_km: Floats
     upload_probability: Floats
+    mean_snr: Floats
+    speeds: Floats
+    system: SystemConfig
     groups: dict[str, tuple[int, ...]]
 
     @property
@@ -64,7 +80,8 @@ class Scenario:
 def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -> Scenario:
     """Build the world that `config` describes over `dataset`.
 
-    Everything is drawn from streams of the scenario's seed named ("data", draw, ...) and ("topology", draw).
+    Everything is drawn from streams of the scenario's seed named ("data", draw, ...), ("topology", draw) and
+    ("system", draw).
 
     Args:
         config: The scenario.
@@ -78,7 +95,11 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     topology = draw_topology(config.topology, clients, seed=config.seed, draw=draw)
     partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw)
     precision = np.dtype(config.model.precision)
-    theta = upload_probabilities(config.channel, distances_km(topology.positions_km, topology.server_km))
+    distances = distances_km(topology.positions_km, topology.server_km)
+    channel = config.channel
+    theta = upload_probabilities(channel, distances)
+    snr = received_snr(distances, transmit_power_dbm=channel.transmit_power_dbm, mean_snr_db=channel.mean_snr_db)
+    system = SystemConfig() if config.system is UNSET else config.system
     iid = clients if config.data.skew == "iid" else config.data.iid_clients
     groups = {"iid": tuple(range(iid)), "skewed": tuple(range(iid, clients))}
     scenario = Scenario(
@@ -95,6 +116,9 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
         edges=topology.edges,
         edge_lengths_km=topology.edge_lengths_km,
         upload_probability=theta,
+        mean_snr=snr,
+        speeds=draw_speeds(system, clients, seed=config.seed, draw=draw),
+        system=system,
         groups={kind: members for kind, members in groups.items() if members},
     )
     _freeze(scenario)
@@ -119,6 +143,39 @@ def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
     )
 
 
+def simulated_signals(
+    scenario: Scenario, cohort: Cohort, *, model_bits: int, seed: int, trial: int, slot: int
+) -> dict[Signal, Floats]:
+    """What the clients report of themselves after `slot`; the names are those of `fedelect.vocabulary.EXTRA_SIGNALS`.
+
+    Args:
+        scenario: The world.
+        cohort: Who trained; only they have `seconds`.
+        model_bits: Size of an upload.
+        seed: Seed of the run.
+        trial: Number of the trial.
+        slot: The slot that is over; forecasts and channel are those of the next one.
+
+    Returns:
+        (N,) each: "sizes", "seconds", "training_s", "upload_s", "channel_db".
+    """
+    system, config, members = scenario.system, scenario.config, list(cohort)
+    training = training_seconds(system, scenario.sizes, scenario.speeds, epochs=config.model.epochs)
+    upload = upload_seconds(system, scenario.mean_snr, model_bits=model_bits)
+    seconds = np.full(scenario.clients, np.nan)
+    jitter = draw_jitter(system, scenario.clients, seed=seed, trial=trial, slot=slot)
+    seconds[members] = (training * jitter + upload)[members]
+    return {
+        "sizes": scenario.sizes.astype(np.float64),
+        "seconds": seconds,
+        "training_s": training,
+        "upload_s": upload,
+        "channel_db": draw_snr_db(
+            scenario.mean_snr, rounds=config.rounds_per_slot, seed=seed, trial=trial, slot=slot + 1
+        ),
+    }
+
+
 def _freeze(scenario: Scenario) -> None:
     per_client = (scenario.train_inputs, scenario.train_labels, scenario.test_inputs, scenario.test_labels)
     single = (
@@ -128,6 +185,8 @@ def _freeze(scenario: Scenario) -> None:
         scenario.edges,
         scenario.edge_lengths_km,
         scenario.upload_probability,
+        scenario.mean_snr,
+        scenario.speeds,
     )
     for array in [*single, *(array for arrays in per_client for array in arrays)]:
         array.flags.writeable = False

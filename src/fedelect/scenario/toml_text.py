@@ -11,6 +11,7 @@ import msgspec
 
 from fedelect.errors import ConfigurationError
 from fedelect.scenario.config import ScenarioConfig, field_meta, refusal
+from fedelect.scenario.system import SystemConfig
 
 _WIDTH = 100
 
@@ -36,21 +37,31 @@ def parse_scenario(text: str) -> ScenarioConfig:
 
 
 def scenario_toml(config: ScenarioConfig) -> str:
-    """`config` as commented TOML that `parse_scenario` reads back to an equal value."""
-    tables = []
+    """`config` as commented TOML that `parse_scenario` reads back to an equal value.
+
+    A table that is not set is written as a comment, with its defaults.
+    """
+    tables: list[tuple[str, msgspec.Struct]] = []
     lines = []
     for field in msgspec.structs.fields(config):
         value = getattr(config, field.name)
         if isinstance(value, msgspec.Struct):
             tables.append((field.name, value))
-        else:
+        elif value is not msgspec.UNSET:
             lines += _key_lines(ScenarioConfig, field.name, value)
     for name, table in tables:
-        note = (type(table).__doc__ or "").partition(": ")[2]
-        lines += ["", f"# {note[:1].upper()}{note[1:]}", f"[{name}]"]
-        for field in msgspec.structs.fields(table):
-            lines += _key_lines(type(table), field.name, getattr(table, field.name))
+        lines += ["", *_table_lines(name, table)]
+    if config.system is msgspec.UNSET:
+        lines += ["", *(f"# {line}" for line in _table_lines("system", SystemConfig()) if not line.startswith("#"))]
     return "\n".join(lines) + "\n"
+
+
+def _table_lines(name: str, table: msgspec.Struct) -> list[str]:
+    note = (type(table).__doc__ or "").partition(": ")[2]
+    lines = [f"# {note[:1].upper()}{note[1:]}", f"[{name}]"]
+    for field in msgspec.structs.fields(table):
+        lines += _key_lines(type(table), field.name, getattr(table, field.name))
+    return lines
 
 
 def _key_lines(owner: type, name: str, value: object) -> list[str]:

@@ -37,8 +37,9 @@ class AbstractSelector(ABC):
 
     Subclasses declare, as class attributes:
 
-    - `needs`: the signals `tell` must get ("reward", "opinions", "beliefs"). Only FL&FA has a server that sees
-      "reward"; only FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
+    - `needs`: the signals `tell` must get ("reward", "opinions", "beliefs", or one of
+      `fedelect.vocabulary.EXTRA_SIGNALS`). Only FL&FA has a server that sees "reward" and the extra signals; only
+      FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
     - `advice`: one line on when to choose it.
     - `version`: raised when the meaning of the saved state changes.
     - `symmetric`: whether renaming the clients changes nothing but the names (in distribution).
@@ -83,8 +84,8 @@ class AbstractSelector(ABC):
         self._check_open(ask)
         if not isinstance(feedback, Feedback):
             raise FeedbackError(f"tell() takes a Feedback, got {type(feedback).__name__}")
-        for name, values in (("opinions", feedback.opinions), ("beliefs", feedback.beliefs)):
-            if values is not None and values.size != self.clients:
+        for name, values in feedback.per_client().items():
+            if values.size != self.clients:
                 raise FeedbackError(f"{name} has {values.size} values but there are {self.clients} clients")
         missing = [signal for signal in self.needs if getattr(feedback, signal) is None]
         if missing:

@@ -17,6 +17,20 @@ from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
+from fedelect.selectors.rivals import (
+    AdditiveThompson,
+    ClientThompson,
+    ClientUcb,
+    ContextUcb,
+    DataSize,
+    FedCs,
+    Oort,
+    PowerOfChoice,
+    ProportionalFair,
+    RbcsF,
+    TiFl,
+)
+from fedelect.selectors.set_process import BpGp, SetGp
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -34,6 +48,19 @@ _OURS: dict[str, type[AbstractSelector]] = {
     "subset-ucb": SubsetUcb,
     "quick-init-ucb": QuickInitUcb,
     "bp-ucb": BpUcb,
+    "set-gp": SetGp,
+    "bp-gp": BpGp,
+    "power-of-choice": PowerOfChoice,
+    "oort": Oort,
+    "tifl": TiFl,
+    "fedcs": FedCs,
+    "proportional-fair": ProportionalFair,
+    "data-size": DataSize,
+    "rbcs-f": RbcsF,
+    "context-ucb": ContextUcb,
+    "client-ucb": ClientUcb,
+    "client-thompson": ClientThompson,
+    "additive-thompson": AdditiveThompson,
 }
 
 

@@ -1,7 +1,7 @@
 """The selector contract as checks that run.
 
 Each check takes a factory `(clients, budget, seed) -> selector` and raises ConformanceError with a sentence. The
-worlds they play in are small and drawn from named streams, so a check gives the same verdict every time.
+worlds they play in come from named streams, so a verdict is always the same.
 """
 
 import json
@@ -16,7 +16,7 @@ import numpy as np
 from fedelect.errors import AvailabilityError, FeedbackError, StaleAskError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats
+from fedelect.vocabulary import EXTRA_SIGNALS, Ask, Cohort, Feedback, Floats
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
@@ -156,7 +156,8 @@ def check_missing_opinions_are_accepted(factory: Factory) -> None:
         silent = stream(5, "conformance-silent", slot).random(CLIENTS) < 0.4
         silent[slot % CLIENTS] = False
         opinions, beliefs = np.where(silent, np.nan, full.opinions), np.where(silent, np.nan, full.beliefs)
-        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        extra: dict[str, Any] = {name: np.where(silent, np.nan, said) for name, said in _extra(ask, CLIENTS).items()}
+        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
 
 
@@ -194,19 +195,18 @@ def check_inputs_are_not_aliased(factory: Factory) -> None:
         ask = one.ask()
         _require(two.ask() == ask, "changing an array after it was told changed the next cohort")
         told = _feedback(ask, CLIENTS)
-        assert told.opinions is not None and told.beliefs is not None
-        opinions, beliefs = told.opinions.copy(), told.beliefs.copy()
-        one.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        arrays: dict[str, Any] = {name: values.copy() for name, values in told.per_client().items()}
+        one.tell(ask, Feedback(**arrays))
         two.tell(ask, told)
-        opinions[:], beliefs[:] = 0.0, 9.0
+        for array in arrays.values():
+            array[:] = 0.0
 
 
 def check_renaming_clients_changes_only_names(factory: Factory) -> None:
     """How often a client is elected depends on its worth, not on its number (over many seeds; 5 sigma)."""
     if not _built(factory, 6, 2, seed=0).symmetric:
         return
-    seeds = 300
-    names = np.array([3, 5, 0, 4, 1, 2])
+    seeds, names = 300, np.array([3, 5, 0, 4, 1, 2])
     counts = np.array([_selection_counts(factory, seed, np.arange(6)) for seed in range(seeds)])
     renamed = np.array([_selection_counts(factory, seeds + seed, names) for seed in range(seeds)])
     gap = counts.mean(axis=0) - renamed.mean(axis=0)[names]
@@ -230,7 +230,8 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
         members = list(ask.cohort)
         counts[members] += 1
         reward = float(np.sort(worth[members]).mean())
-        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=worth))
+        extra: dict[str, Any] = dict.fromkeys(EXTRA_SIGNALS, 1.0 + worth)
+        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=np.full(6, reward) * worth, **extra))
     return counts
 
 
@@ -248,7 +249,15 @@ def _feedback(ask: Ask, clients: int) -> Feedback:
     rng = stream(99, "conformance", ask.slot, *ask.cohort)
     worth = 0.2 + 0.6 * sum(ask.cohort) / (clients * len(ask.cohort))
     opinions = np.clip(worth + 0.2 * rng.standard_normal(clients), 0.0, 1.0)
-    return Feedback(opinions=opinions, beliefs=opinions**2)
+    return Feedback(opinions=opinions, beliefs=opinions**2, **_extra(ask, clients))
+
+
+def _extra(ask: Ask, clients: int) -> dict[str, Any]:
+    """All extra signals; the times of those who did not train are not known."""
+    rng = stream(99, "conformance-extra", ask.slot, *ask.cohort)
+    extra = {name: rng.uniform(0.1, 2.0, clients) for name in EXTRA_SIGNALS}
+    extra["seconds"][np.setdiff1d(np.arange(clients), ask.cohort)] = np.nan
+    return extra
 
 
 def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:

@@ -21,6 +21,7 @@ from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear import Model, Scores
 from fedelect.federation.local_training import batch_orders
+from fedelect.federation.losses import ClientLosses, linear_losses
 from fedelect.federation.stacked.choice import Path, cheaper_path
 from fedelect.federation.stacked.shares import SHELF_BYTES, Share, Shares, Shelf
 from fedelect.federation.train import Job, JobKey, Training, checked, finished, initial_model
@@ -130,6 +131,10 @@ class StackedEngine:
         ends = np.cumsum([len(labels) for labels in scenario.test_labels])[:-1]
         for scores in self._backend.all_scores(self._shelf.of(scenario), models):
             yield np.split(scores, ends)
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples."""
+        return linear_losses(scenario, model)
 
     def _train(self, scenario: Scenario, running: Sequence[_Running]) -> None:
         shares = self._shelf.of(scenario)

@@ -1,0 +1,14 @@
+"""The value of a cohort as a smooth function of the *set*: what was learnt of one cohort tells of those like it.
+
+Every operation is exactly rounded (+, -, *, /, sqrt, `math.fsum`) and in a fixed order, none that rounds is left to a
+linear-algebra library, so that machines of different make choose the same cohort to the bit and peers can each
+compute it alone.
+"""
+
+from fedelect.equations.set_values.posterior import SetPosterior as SetPosterior
+from fedelect.equations.set_values.posterior import SetPrior as SetPrior
+from fedelect.equations.set_values.search import best_set as best_set
+from fedelect.equations.set_values.value import belief_value as belief_value
+from fedelect.equations.set_values.value import elect_set as elect_set
+
+__all__ = ["SetPosterior", "SetPrior", "belief_value", "best_set", "elect_set"]

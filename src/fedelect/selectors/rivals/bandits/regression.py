@@ -1,0 +1,51 @@
+"""Ridge regression on a few features, as the contextual bandits keep it."""
+
+from typing import Any
+
+import numpy as np
+
+from fedelect.selectors.packing import pack, unpack
+from fedelect.vocabulary import Floats
+
+
+class Ridge:
+    """H = I + sum of x x^T and b = sum of y x, from which estimates and their widths follow.
+
+    Args:
+        features: How many.
+    """
+
+    def __init__(self, features: int) -> None:
+        self._features = features
+        self._square = np.eye(features)
+        self._cross = np.zeros(features)
+
+    def note(self, contexts: Floats, targets: Floats) -> None:
+        """Take in contexts (m, F) and what came of them (m,)."""
+        self._square = self._square + contexts.T @ contexts
+        self._cross = self._cross + contexts.T @ targets
+
+    def estimate(self, contexts: Floats) -> tuple[Floats, Floats]:
+        """(m,) theta^T x and (m,) its width sqrt(x^T H^-1 x), for contexts (m, F)."""
+        inverse = np.linalg.inv(self._square)
+        means: Floats = contexts @ (inverse @ self._cross)
+        widths: Floats = np.sqrt(np.maximum(((contexts @ inverse) * contexts).sum(axis=1), 0.0))
+        return means, widths
+
+    def memory(self) -> dict[str, Any]:
+        """H and b as JSON-able values."""
+        return {"square": pack(self._square, "<f8"), "cross": pack(self._cross, "<f8")}
+
+    def recall(self, memory: dict[str, Any]) -> None:
+        """Take back what `memory` gave."""
+        size = self._features
+        square = unpack(memory["square"], "<f8", size=size * size, what="regression")
+        self._square = square.reshape(size, size)
+        self._cross = unpack(memory["cross"], "<f8", size=size, what="regression")
+
+
+def scaled(values: Floats) -> Floats:
+    """(N,) divided by the mean of those known, so that a typical client has 1; nan counts as typical."""
+    known = values[~np.isnan(values)]
+    typical = float(known.mean()) if known.size else 0.0
+    return np.where(np.isnan(values), 1.0, values / typical) if typical > 0.0 else np.ones_like(values)

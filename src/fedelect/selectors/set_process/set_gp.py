@@ -1,0 +1,64 @@
+"""Set GP, fedelect's own: a Gaussian process over the sets, the next cohort by its upper confidence bound."""
+
+from typing import ClassVar, final
+
+from fedelect.equations.set_values import SetPrior
+from fedelect.selectors.set_process.base import AbstractSetProcess
+from fedelect.vocabulary import Ask, Feedback, Signal
+
+
+@final
+class SetGp(AbstractSetProcess):
+    """The cohort S with the highest posterior mean + exploration * standard deviation of its value f(S).
+
+    Quick-Init UCB learns of an arm by playing that very arm. Here every reward tells of all cohorts that share members
+    with the one that trained: f is a sum over members, over pairs of members and of a deviation of the set's own, a
+    Gaussian process whose covariance depends on the overlap alone (`fedelect.equations.set_values`). After an opening
+    in which every client trains once (at most 16 slots) the maximum of the bound is sought by exchange of members from
+    several starts; where more than 40 clients are there, only the 40 (or 2 K) of the highest own bounds are looked at,
+    and pairs among others do not count. Noise on the rewards (`Feedback.reward_noise`) is taken into account.
+
+    Args:
+        clients: N.
+        budget: K.
+        exploration: Standard deviations to hope for.
+        forgetting: What is left of a reward's weight after each slot; below 1 where rewards drift (warm start).
+        memory: Most cohorts remembered; a decision takes memory^2 time for each set looked at.
+        additive: Prior variance of the sum of the members' worth, in units of the variance of the rewards.
+        pairs: Prior variance of what pairs add to it.
+        own: Prior variance of what only this set has.
+        noise: Variance of a reward's noise in the same units, until repeated plays tell.
+        seed: Fixes opening, random starts and ties.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
+    advice: ClassVar[str] = "The server may see the average opinion (FL&FA): every cohort tells of all like it."
+
+    def __init__(
+        self,
+        *,
+        clients: int,
+        budget: int,
+        exploration: float = 1.0,
+        forgetting: float = 1.0,
+        memory: int = 128,
+        additive: float = 1.0,
+        pairs: float = 1.0,
+        own: float = 0.1,
+        noise: float = 0.1,
+        seed: int,
+    ) -> None:
+        super().__init__(
+            clients=clients,
+            budget=budget,
+            exploration=exploration,
+            forgetting=forgetting,
+            memory=memory,
+            prior=SetPrior(additive=additive, pairs=pairs, own=own, noise=noise),
+            seed=seed,
+        )
+        self.parameters |= {"additive": additive, "pairs": pairs, "own": own, "noise": noise}
+
+    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+        assert feedback.reward is not None  # declared in `needs`
+        self._note(ask.cohort, feedback.reward, feedback.reward_noise**2)

@@ -1,0 +1,174 @@
+"""Rivals that look at losses, times, sizes and channels: their formulas on numbers worked out by hand."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedelect.errors import ConfigurationError, MissingSignalError
+from fedelect.selectors import AbstractSelector, DataSize, FedCs, Oort, PowerOfChoice, ProportionalFair, TiFl
+from fedelect.vocabulary import Ask, Feedback
+
+NAN = float("nan")
+
+
+def tell(selector: AbstractSelector, **signals: Any) -> Ask:
+    ask = selector.ask()
+    selector.tell(ask, Feedback(**signals))
+    return ask
+
+
+def test_power_of_choice_with_all_as_candidates_takes_the_highest_losses() -> None:
+    selector = PowerOfChoice(clients=6, budget=2, candidates=6, seed=1)
+    tell(selector, loss=[0.1, 0.9, 0.3, 0.8, 0.2, 0.5], sizes=[10, 10, 10, 10, 10, 10])
+    assert selector.ask().cohort == (1, 3)
+
+
+def test_power_of_choice_takes_losses_of_its_own_candidates_only() -> None:
+    # Applying the places of a sorted candidate list to all clients, as one public code does, would elect others.
+    loss = np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.5, 0.7, 0.6])
+    for seed in range(20):
+        selector = PowerOfChoice(clients=8, budget=2, candidates=3, seed=seed)
+        tell(selector, loss=loss, sizes=[NAN] * 8)
+        cohort = selector.ask().cohort
+        assert loss[list(cohort)].min() > 0.1  # two of any three candidates leave the worst of them out
+
+
+def test_power_of_choice_draws_candidates_by_data_size() -> None:
+    first: list[int] = []
+    for seed in range(400):
+        selector = PowerOfChoice(clients=3, budget=1, candidates=1, seed=seed)
+        tell(selector, loss=[1.0, 1.0, 1.0], sizes=[60, 30, 10])
+        first += selector.ask().cohort
+    shares = np.bincount(first, minlength=3) / 400
+    assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.08)
+
+
+def test_oorts_utility_is_worked_out_by_hand() -> None:
+    selector = Oort(clients=4, budget=4, penalty=2.0, seed=1)
+    tell(selector, loss_rms=[0.5, 1.0, 2.0, 0.1], sizes=[10, 20, 10, 30], seconds=[1.0, 2.0, 4.0, 3.0])
+    stale = math.sqrt(0.1 * math.log(5))  # all were elected last in slot 1
+    ceiling = np.percentile([5.0, 20.0, 20.0, 3.0], 95.0)
+    preferred = 2.5  # the median of the durations
+    raw = [5.0, min(20.0, ceiling), min(20.0, ceiling), 3.0]
+    late = [1.0, 1.0, (preferred / 4.0) ** 2, (preferred / 3.0) ** 2]
+    expected = [(utility + stale) * factor for utility, factor in zip(raw, late, strict=True)]
+    assert selector.utilities(5) == pytest.approx(expected)
+
+
+def test_oort_learns_of_the_cohort_only_and_explores_the_others() -> None:
+    selector = Oort(clients=8, budget=2, seed=3)
+    ask = tell(selector, loss_rms=np.ones(8), sizes=np.full(8, 10.0), seconds=np.ones(8))
+    known = ~np.isnan(selector.utilities(2))
+    assert set(np.flatnonzero(known).tolist()) == set(ask.cohort)
+    assert set(selector.ask().cohort) - set(ask.cohort)  # nine tenths of the places go to clients never tried
+
+
+def test_oorts_pacer_allows_longer_rounds_when_less_is_won() -> None:
+    selector = Oort(clients=4, budget=4, window=2, seed=1)
+    for loss in (2.0, 2.0, 1.0, 1.0):
+        tell(selector, loss_rms=np.full(4, loss), sizes=np.ones(4), seconds=[1.0, 2.0, 3.0, 4.0])
+    assert selector.state()["memory"]["percent"] == 60.0
+    for loss in (1.5, 1.5):
+        tell(selector, loss_rms=np.full(4, loss), sizes=np.ones(4), seconds=[1.0, 2.0, 3.0, 4.0])
+    assert selector.state()["memory"]["percent"] == 60.0
+
+
+def test_oort_passes_over_those_elected_too_often_while_others_are_there() -> None:
+    selector = Oort(clients=4, budget=1, most_elections=1, seed=1)
+    elected = [tell(selector, loss_rms=np.ones(4), sizes=np.ones(4), seconds=np.ones(4)).cohort[0] for _ in range(4)]
+    assert sorted(elected) == [0, 1, 2, 3]
+    tell(selector, loss_rms=np.ones(4), sizes=np.ones(4), seconds=np.ones(4))  # all have been: then anybody
+
+
+def profiled(selector: TiFl, seconds: list[float], opinions: list[float]) -> None:
+    while not selector._profiled():
+        tell(selector, seconds=seconds, opinions=opinions)
+
+
+def test_tifl_sorts_clients_into_tiers_by_their_seconds() -> None:
+    selector = TiFl(clients=6, budget=2, tiers=5, seed=1)
+    seconds = [3.0, 1.0, 6.0, 2.0, 5.0, 4.0]
+    profiled(selector, seconds, [0.5] * 6)
+    assert [sorted(tier.tolist()) for tier in selector.tiers()] == [[1, 3], [0, 5], [2, 4]]  # N / K tiers at most
+    for _ in range(20):
+        ask = tell(selector, seconds=seconds, opinions=[0.5] * 6)
+        assert list(ask.cohort) in ([1, 3], [0, 5], [2, 4])
+
+
+def test_tifl_prefers_the_tier_that_is_served_worst_and_heeds_credits() -> None:
+    selector = TiFl(clients=6, budget=2, tiers=3, credits=4, interval=2, seed=1)
+    opinions = [0.9, 0.2, 0.6, 0.2, 0.6, 0.9]  # tiers (1, 3), (0, 5), (2, 4): 0.2, 0.9, 0.6
+    seconds = [3.0, 1.0, 6.0, 2.0, 5.0, 4.0]
+    profiled(selector, seconds, opinions)
+    for _ in range(4):
+        tell(selector, seconds=seconds, opinions=opinions)
+    assert selector.state()["memory"]["chances"] == pytest.approx([3 / 6, 1 / 6, 2 / 6])
+    counts = {(0, 5): 0, (1, 3): 0, (2, 4): 0}
+    fresh = TiFl(clients=6, budget=2, tiers=3, credits=4, interval=2, seed=1)
+    profiled(fresh, seconds, opinions)
+    for _ in range(12):
+        counts[tell(fresh, seconds=seconds, opinions=opinions).cohort] += 1  # type: ignore[index]
+    assert list(counts.values()) == [4, 4, 4]  # 12 slots use up 3 tiers of 4 credits
+
+
+def test_fedcs_counts_an_upload_in_the_shade_of_others_as_upload_only() -> None:
+    selector = FedCs(clients=4, budget=2, candidates=4, seed=1)
+    tell(selector, training_s=[5.0, 1.0, 4.0, 3.0], upload_s=[1.0, 4.0, 1.5, 3.0])
+    # Alone they add 6, 5, 5.5, 6: client 1. With 5 s passed they add 1, -, 1.5, 3: client 0.
+    assert selector.ask().cohort == (0, 1)
+
+
+def test_fedcs_keeps_the_deadline_and_fills_up_beyond_it_only_if_it_must() -> None:
+    times = {"training_s": [5.0, 1.0, 4.0, 3.0], "upload_s": [1.0, 4.0, 1.5, 3.0]}
+    selector = FedCs(clients=4, budget=2, candidates=4, deadline_s=5.2, seed=1)
+    tell(selector, **times)
+    assert selector.ask().cohort == (0, 1)  # client 0 would end at 6: nobody fits beside client 1, it is the nearest
+    selector = FedCs(clients=4, budget=1, candidates=4, deadline_s=0.5, seed=1)
+    tell(selector, **times)
+    assert selector.ask().cohort == (1,)
+
+
+def test_proportional_fair_takes_the_channel_that_is_best_beside_its_own_mean() -> None:
+    selector = ProportionalFair(clients=3, budget=1, seed=1)
+    tell(selector, channel_db=[20.0, 10.0, 0.0])  # 100, 10, 1
+    tell(selector, channel_db=[20.0, 10.0, 10.0])  # 100 / 100, 10 / 10, 10 / 5.5
+    assert selector.ask().cohort == (2,)
+    tell(selector, channel_db=[NAN, 13.0, -20.0])  # unknown: 1; 19.95 / 13.3; 0.01 / 3.67
+    assert selector.ask().cohort == (1,)
+
+
+def test_data_size_takes_the_largest_clients_that_meet_the_deadline() -> None:
+    signals = {"sizes": [50, 90, 70, 60], "training_s": [1.0, 9.0, 2.0, 1.0], "upload_s": [1.0, 1.0, 1.0, 1.0]}
+    selector = DataSize(clients=4, budget=2, seed=1)
+    tell(selector, **signals)
+    assert selector.ask().cohort == (1, 2)
+    selector = DataSize(clients=4, budget=2, deadline_s=2.5, seed=1)
+    tell(selector, **signals)
+    assert selector.ask().cohort == (0, 3)
+    selector = DataSize(clients=4, budget=3, deadline_s=2.5, seed=1)
+    tell(selector, **signals)
+    assert selector.ask().cohort == (0, 2, 3)  # the third is the quickest of the others
+
+
+def test_a_signal_that_is_absent_is_named() -> None:
+    selector = Oort(clients=4, budget=2, seed=1)
+    with pytest.raises(MissingSignalError, match="Oort needs 'loss_rms' and 'seconds'"):
+        selector.tell(selector.ask(), Feedback(opinions=[0.5] * 4, sizes=[1.0] * 4))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: PowerOfChoice(clients=6, budget=2, candidates=1, seed=1), "candidates must be from 2 to 6"),
+        (lambda: FedCs(clients=6, budget=2, candidates=7, seed=1), "candidates must be from 2 to 6"),
+        (lambda: FedCs(clients=6, budget=2, deadline_s=-1.0, seed=1), "deadline_s must be"),
+        (lambda: Oort(clients=6, budget=2, window=0, seed=1), "window must be"),
+        (lambda: Oort(clients=6, budget=2, penalty="x", seed=1), "penalty must be"),  # type: ignore[arg-type]
+        (lambda: TiFl(clients=6, budget=2, tiers=0, seed=1), "tiers must be"),
+    ],
+)
+def test_impossible_parameters_are_refused(make: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        make()

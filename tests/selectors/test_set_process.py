@@ -1,0 +1,129 @@
+"""Set GP and BP-GP."""
+
+import itertools
+import json
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from fedelect.errors import ConfigurationError, MissingSignalError
+from fedelect.seeds import stream
+from fedelect.selectors import AbstractSelector, BpGp, QuickInitUcb, SetGp
+from fedelect.selectors.set_process.ledger import SetLedger
+from fedelect.vocabulary import Cohort, Feedback
+
+LIKE = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3, 3])  # clients of one kind are redundant
+
+
+def worth(cohort: Cohort) -> float:
+    """A world in which members add up but two of a kind are worth less: no client is best as such."""
+    kinds = len(set(LIKE[list(cohort)].tolist()))
+    return 0.2 + 0.12 * kinds + 0.01 * sum(cohort) / 10
+
+
+def play(
+    selector: AbstractSelector, slots: int, value: Callable[[Cohort, int], float], noise: float = 0.0
+) -> list[Cohort]:
+    cohorts = []
+    for slot in range(1, slots + 1):
+        ask = selector.ask()
+        cohorts.append(ask.cohort)
+        reward = value(ask.cohort, slot) + noise * float(stream(1, "noise", slot).standard_normal())
+        opinions = np.full(selector.clients, np.clip(reward, 0.0, 1.0))
+        selector.tell(ask, Feedback(opinions=opinions, beliefs=opinions**2))
+    return cohorts
+
+
+@pytest.mark.parametrize("kind", [SetGp, BpGp])
+def test_it_finds_the_best_set_where_members_are_redundant(kind: type[AbstractSelector]) -> None:
+    best = max(worth(cohort) for cohort in itertools.combinations(range(10), 4))
+    for seed in range(3):
+        selector = kind(clients=10, budget=4, seed=seed)  # type: ignore[call-arg]
+        cohorts = play(selector, 60, lambda cohort, slot: worth(cohort), noise=0.01)
+        gaps = [1.0 - worth(cohort) / best for cohort in cohorts]
+        assert np.mean(gaps[-10:]) < 0.01
+        rival = play(QuickInitUcb(clients=10, budget=4, seed=seed), 60, lambda cohort, slot: worth(cohort), noise=0.01)
+        assert np.mean(gaps) < np.mean([1.0 - worth(cohort) / best for cohort in rival])
+
+
+def test_beliefs_that_are_squared_opinions_elect_what_rewards_elect() -> None:
+    one, other = SetGp(clients=8, budget=3, seed=4), BpGp(clients=8, budget=3, seed=4)
+    value = [0.25, 0.5, 0.75]  # whose squares have exact roots
+    assert play(one, 25, lambda cohort, slot: value[sum(cohort) % 3]) == play(
+        other, 25, lambda cohort, slot: value[sum(cohort) % 3]
+    )
+
+
+def test_it_goes_on_exactly_after_a_long_run_also_when_it_forgets() -> None:
+    for forgetting in (1.0, 0.9):
+        selector = SetGp(clients=10, budget=4, forgetting=forgetting, memory=12, seed=2)
+        play(selector, 40, lambda cohort, slot: worth(cohort), noise=0.05)
+        twin = SetGp.restore(json.loads(json.dumps(selector.state())))
+        for slot in range(12):
+            ask = selector.ask()
+            assert twin.ask() == ask
+            feedback = Feedback(reward=worth(ask.cohort) + 0.01 * slot)
+            selector.tell(ask, feedback)
+            twin.tell(ask, feedback)
+        assert twin.state() == selector.state()
+
+
+def test_what_forgets_follows_a_world_that_changes() -> None:
+    def turned(cohort: Cohort, slot: int) -> float:
+        good = {0, 1, 2} if slot <= 40 else {5, 6, 7}
+        return 0.2 + 0.2 * len(good & set(cohort))
+
+    def found(forgetting: float) -> float:
+        cohorts = play(SetGp(clients=8, budget=3, forgetting=forgetting, seed=1), 110, turned, noise=0.02)
+        return float(np.mean([turned(cohort, 99) for cohort in cohorts[-20:]]))
+
+    assert found(0.9) > 0.75 > 0.2
+    assert found(0.9) >= found(1.0)
+
+
+def test_ten_thousand_clients_are_no_obstacle() -> None:
+    selector = SetGp(clients=10_000, budget=10, seed=1)
+    started = time.process_time()
+    cohorts = play(selector, 40, lambda cohort, slot: 0.5 + 0.01 * sum(member < 5000 for member in cohort))
+    assert time.process_time() - started < 40.0  # of processor time, on a slow machine
+    assert len({member for cohort in cohorts for member in cohort}) > 160  # the opening alone tries 160
+    assert len(json.dumps(selector.state())) < 20_000
+
+
+def test_the_ledger_keeps_mean_weight_and_scatter_of_each_cohort() -> None:
+    ledger = SetLedger(2, forgetting=1.0, memory=2)
+    for reward in (0.5, 0.7, 0.9):
+        ledger.note((0, 1), reward, 0.04)
+    ledger.note((1, 2), 0.3, 0.0)
+    cohorts, means, weights, scatter, added = ledger.evidence()
+    assert cohorts.tolist() == [[0, 1], [1, 2]]
+    assert means == pytest.approx([0.7, 0.3]) and weights.tolist() == [3.0, 1.0]
+    assert scatter == pytest.approx([0.08, 0.0]) and added == pytest.approx([0.12 / 9, 0.0])
+    ledger.note((2, 3), 0.1, 0.0)
+    assert ledger.evidence()[0].tolist() == [[1, 2], [2, 3]]  # the one played longest ago is gone
+
+
+def test_old_rewards_weigh_less_when_they_fade() -> None:
+    ledger = SetLedger(1, forgetting=0.5, memory=9)
+    for reward in (0.2, 0.8):
+        ledger.note((0,), reward, 0.0)
+    ledger.note((1,), 0.4, 0.0)
+    _, means, weights, _, _ = ledger.evidence()
+    assert weights.tolist() == [0.75, 1.0]  # (0.5 + 1) / 2, and 1
+    assert means == pytest.approx([0.6, 0.4])  # (0.5 * 0.2 + 0.8) / 1.5
+
+
+def test_feedback_without_any_belief_is_refused_and_changes_nothing() -> None:
+    selector = BpGp(clients=6, budget=2, seed=1)
+    ask, before = selector.ask(), selector.state()
+    with pytest.raises(MissingSignalError, match="at least one client's belief"):
+        selector.tell(ask, Feedback(beliefs=np.full(6, np.nan)))
+    assert selector.state() == before
+
+
+@pytest.mark.parametrize("wrong", [{"forgetting": 0.0}, {"forgetting": 1.5}, {"memory": 1}, {"noise": -1.0}])
+def test_impossible_parameters_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigurationError):
+        SetGp(clients=6, budget=2, seed=1, **wrong)  # type: ignore[arg-type]
