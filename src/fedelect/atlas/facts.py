@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from fedelect.atlas.table import Atlas, opinions_from
 from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.scenario.proximity import distances_km
+from fedelect.scenario.scenario import draw_pace
 from fedelect.vocabulary import Ints
 
 FACTS = ("sizes", "positions_km", "server_km", "edges", "edge_lengths_km", "upload_probability")
@@ -27,6 +29,8 @@ def world_of_facts(
     """The scenario with empty training and test shares; `facts` are its other arrays, by name."""
     no_inputs = tuple(np.empty((0, features), dtype=config.model.precision) for _ in range(config.clients))
     no_labels: tuple[Ints, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(config.clients))
+    arrays = {name: typed(name, facts[name], np.int64 if name in _WHOLE else np.float64) for name in FACTS}
+    pace = draw_pace(config, distances_km(arrays["positions_km"], arrays["server_km"]))
     return Scenario(
         config=config,
         classes=classes,
@@ -36,7 +40,15 @@ def world_of_facts(
         test_inputs=no_inputs,
         test_labels=no_labels,
         groups=groups,
-        **{name: typed(name, facts[name], np.int64 if name in _WHOLE else np.float64) for name in FACTS},
+        mean_snr=pace.mean_snr,
+        speeds=pace.speeds,
+        system=pace.system,
+        sizes=arrays["sizes"],
+        positions_km=arrays["positions_km"],
+        server_km=arrays["server_km"],
+        edges=arrays["edges"],
+        edge_lengths_km=arrays["edge_lengths_km"],
+        upload_probability=arrays["upload_probability"],
     )
 
 

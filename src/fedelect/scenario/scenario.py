@@ -1,6 +1,7 @@
 """The built world: every array a run needs, made once from a configuration and a data set, read only."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -96,10 +97,8 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw)
     precision = np.dtype(config.model.precision)
     distances = distances_km(topology.positions_km, topology.server_km)
-    channel = config.channel
-    theta = upload_probabilities(channel, distances)
-    snr = received_snr(distances, transmit_power_dbm=channel.transmit_power_dbm, mean_snr_db=channel.mean_snr_db)
-    system = SystemConfig() if config.system is UNSET else config.system
+    theta = upload_probabilities(config.channel, distances)
+    pace = draw_pace(config, distances, draw=draw)
     iid = clients if config.data.skew == "iid" else config.data.iid_clients
     groups = {"iid": tuple(range(iid)), "skewed": tuple(range(iid, clients))}
     scenario = Scenario(
@@ -116,13 +115,34 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
         edges=topology.edges,
         edge_lengths_km=topology.edge_lengths_km,
         upload_probability=theta,
-        mean_snr=snr,
-        speeds=draw_speeds(system, clients, seed=config.seed, draw=draw),
-        system=system,
+        mean_snr=pace.mean_snr,
+        speeds=pace.speeds,
+        system=pace.system,
         groups={kind: members for kind, members in groups.items() if members},
     )
     _freeze(scenario)
     return scenario
+
+
+class Pace(NamedTuple):
+    """How fast the clients of a scenario train and upload; see `Scenario`."""
+
+    mean_snr: Floats
+    speeds: Floats
+    system: SystemConfig
+
+
+def draw_pace(config: ScenarioConfig, server_distance_km: Floats, *, draw: int = 0) -> Pace:
+    """The pace that `config` sets; it follows from the configuration and (N,) distances from the server alone."""
+    channel = config.channel
+    system = SystemConfig() if config.system is UNSET else config.system
+    return Pace(
+        received_snr(
+            server_distance_km, transmit_power_dbm=channel.transmit_power_dbm, mean_snr_db=channel.mean_snr_db
+        ),
+        draw_speeds(system, config.clients, seed=config.seed, draw=draw),
+        system,
+    )
 
 
 def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
