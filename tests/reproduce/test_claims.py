@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from tests.reproduce.made_up import put
+from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
 from fedelect.equations.intervals import Interval

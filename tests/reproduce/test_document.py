@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.reproduce.committed import ROOT, committed, committed_on_atlas
-from tests.reproduce.made_up import put
+from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
 from fedelect.equations.intervals import Interval

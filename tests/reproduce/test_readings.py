@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reproduce.made_up import put
+from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
 from fedelect.reproduce import PRESETS, Evidence, LibraryOnFile, Series, World

@@ -111,8 +111,8 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
             axes.set_xscale("log")
             axes.set_xlabel("exploration mu")
             axes.set_ylabel(name)
-            axes.set_ylim(bottom=0.0)
-        sheet.axes[0].legend(loc="best")
+            axes.set_ylim(0.0, 1.35 * axes.get_ylim()[1])  # room for the legend
+        sheet.axes[0].legend(loc="upper left")
         sheet.footer.append(
             f"preset {evidence.preset.name}: {measured.trials} trials, T = {measured.slots}, on the atlas; 95 % "
             f"intervals over trials. The optimum of the atlas is worth {measured.optimum:.4f}."

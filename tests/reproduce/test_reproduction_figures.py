@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reproduce.made_up import put
+from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import TINY, fill, small, small_library
 
 from fedelect.reproduce import CLAIMS, EXPERIMENTS, PRESETS, Evidence, Library, LibraryOnFile, assess, draw, experiment
