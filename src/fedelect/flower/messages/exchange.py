@@ -20,7 +20,7 @@ from fedelect.vocabulary import ClientId
 LOG = logging.getLogger("flwr.fedelect")
 """Below Flower's own logger, so that lines appear among those of the run."""
 
-_FIRST_LOOK_S, _SLOWER, _LAST_LOOK_S = 0.02, 1.5, 1.0  # quick for short phases, easy on the SuperLink in long ones
+_FIRST_LOOK_S, _SLOWER, _LAST_LOOK_S = 0.02, 1.2, 1.0  # quick for short phases, easy on the SuperLink in long ones
 _LONGEST_REASON = 200
 
 
