@@ -1,0 +1,45 @@
+"""Each client's loss of a trained model."""
+
+import msgspec
+import numpy as np
+import pytest
+from tests.worlds import digits, tiny
+
+from fedelect.federation import Job, MeasuresLosses, PlainEngine, StackedEngine, make_engine
+from fedelect.federation.losses import losses_of
+from fedelect.scenario import ScenarioConfig, build_scenario
+
+
+def test_mean_and_rms_are_worked_out_by_hand() -> None:
+    mean, rms = losses_of([np.array([3.0, 4.0]), np.array([2.0])])
+    assert mean.tolist() == [3.5, 2.0] and rms == pytest.approx([np.sqrt(12.5), 2.0])
+
+
+def test_the_hinge_loss_of_a_zero_model_is_one_for_each_class() -> None:
+    world = build_scenario(tiny(), digits())
+    for engine in (PlainEngine(), StackedEngine()):
+        assert isinstance(engine, MeasuresLosses)
+        losses = engine.losses(world, engine.initial_model(world))
+        assert losses.mean.tolist() == losses.rms.tolist() == [10.0] * 6
+
+
+def test_a_pytorch_modules_losses_are_its_cross_entropies() -> None:
+    torch = pytest.importorskip("torch")
+    plain = msgspec.to_builtins(tiny())
+    plain["model"] |= {"kind": "mlp", "step": 0.05}
+    world = build_scenario(msgspec.convert(plain, ScenarioConfig), digits())
+    engine = make_engine("torch-loop", world.config)
+    assert isinstance(engine, MeasuresLosses)
+    (training,) = engine.train(world, [Job(cohort=(0, 1), seed=3)])
+    losses = engine.losses(world, training.model)
+    network = engine._network(world)[0]  # type: ignore[attr-defined]
+    network.load(training.model)
+    network.module.eval()
+    for client in (0, 5):
+        with torch.no_grad():
+            scores = network.module(torch.tensor(world.train_inputs[client]))
+            each = torch.nn.functional.cross_entropy(
+                scores, torch.tensor(world.train_labels[client]), reduction="none"
+            ).numpy()
+        assert losses.mean[client] == pytest.approx(each.mean(), rel=1e-5)
+        assert losses.rms[client] == pytest.approx(np.sqrt((each**2).mean()), rel=1e-5)
