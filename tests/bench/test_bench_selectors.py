@@ -8,11 +8,12 @@ from tests.atlas.made_up import alike, made_up
 from tests.worlds import plan as run_plan
 
 from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases
-from fedelect.bench import Ranking, competitors, rank_selectors
+from fedelect.bench import Ranking, competitors, left_out, rank_selectors
 from fedelect.bench.play import Elections, Player
 from fedelect.bench.selectors import slots_to_close
 from fedelect.errors import ConfigurationError
 from fedelect.records import read_run
+from fedelect.selectors import selector_classes
 from fedelect.simulator import simulate
 
 VALUES = np.linspace(0.2, 0.9, 15)
@@ -51,7 +52,10 @@ def test_all_selectors_are_ranked_by_their_final_gap_each_where_it_finds_what_it
     assert {row.label for row in ranking.rows} == set(competitors(ladder(), scenario_truth(ladder())))
     gaps = [row.final_gap.mean for row in ranking.rows]
     assert gaps == sorted(gaps)
-    assert [row.label for row in ranking.rows if row.framework == "da"] == ["bp-ucb:exploration=0.01"]
+    assert {row.label for row in ranking.rows if row.framework == "da"} == {"bp-ucb:exploration=0.01", "bp-gp"}
+    ranked = {row.label.partition(":")[0] for row in ranking.rows}
+    assert ranked | left_out().keys() == selector_classes().keys()  # nobody is forgotten in silence
+    assert left_out() == {"oort": "loss_rms", "power-of-choice": "loss"}
     assert all(row.ask_ms.mean > 0 and row.final_gap.count == 3 for row in ranking.rows)
 
 

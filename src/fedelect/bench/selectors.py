@@ -15,7 +15,8 @@ from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.equations.metrics import jain_index
 from fedelect.loop import FrameworkName
 from fedelect.processes import answers_of, places_for
-from fedelect.vocabulary import Cohort, Floats, Ints
+from fedelect.selectors import selector_classes
+from fedelect.vocabulary import Cohort, Floats, Ints, Signal
 
 CLOSE = 0.02
 """How near to the optimum counts as there: 2 %."""
@@ -87,22 +88,36 @@ class Ranking:
     rows: tuple[Ranked, ...]
 
 
+_AS_IN_THE_PAPER = {
+    "quick-init-ucb": ("quick-init-ucb:exploration=1.0", "quick-init-ucb:exploration=0.01"),
+    "bp-ucb": ("bp-ucb:exploration=0.01",),
+}
+
+_UNKNOWN_TO_AN_ATLAS: frozenset[Signal] = frozenset({"loss", "loss_rms"})
+
+
 def competitors(atlas: Atlas, truth: Truth) -> dict[str, str]:
     """The specifications of all that are ranked -> their role, see `Ranked`.
 
     The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
     """
-    learning = ("quick-init-ucb:exploration=1.0", "quick-init-ucb:exploration=0.01", "bp-ucb:exploration=0.01")
-    selectors = (*learning, "subset-ucb", "round-robin", "random")
+    names = [name for name in selector_classes() if name != "fixed" and name not in left_out()]
+    selectors = [text for name in names for text in _AS_IN_THE_PAPER.get(name, (name,))]
     bars = {_fixed(tuple(range(atlas.config.budget))): "first clients", _fixed(atlas.cohort(truth.best)): "optimum"}
     return dict.fromkeys(selectors, "selector") | bars
+
+
+def left_out() -> dict[str, str]:
+    """Selectors that no atlas can serve -> what they need and it does not know."""
+    lacking = {name: sorted(kind.needs & _UNKNOWN_TO_AN_ATLAS) for name, kind in selector_classes().items()}
+    return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
 
 
 def rank_selectors(
     atlas: Atlas,
     *,
     slots: int = 200,
-    trials: int = 20,
+    trials: int = 10,
     seed: int = 1,
     more: Sequence[str] = (),
     workers: int | None = None,

@@ -13,7 +13,7 @@ from rich.table import Table
 
 import fedelect
 from fedelect.atlas import load_atlas, shipped_atlases
-from fedelect.bench import Ranking, rank_selectors
+from fedelect.bench import Ranking, left_out, rank_selectors
 from fedelect.cli.progress import Bar
 from fedelect.equations.intervals import Interval
 from fedelect.records.run_folder import replace_file
@@ -33,7 +33,7 @@ def selectors(
         typer.Argument(metavar="[ATLAS]...", help="Atlases; those that come with fedelect if left out."),
     ] = None,
     slots: Annotated[int, typer.Option(help="Slots in each trial.")] = 200,
-    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 20,
+    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 10,
     seed: Annotated[int, typer.Option(help="The one seed of the runs.")] = 1,
     selector: Annotated[
         list[str] | None, typer.Option(help="Rank this one too, for example your own: module:Class.")
@@ -61,6 +61,8 @@ def selectors(
             bar.stop()
         print_ranking(ranking, console)
         rankings.append(ranking)
+    for name, signals in left_out().items():
+        console.print(f"not ranked: {name}, for it needs {signals}, which an atlas does not know", highlight=False)
     if out is not None:
         figures = {"fedelect": fedelect.__version__, "rankings": [ranking_json(ranking) for ranking in rankings]}
         replace_file(out, json.dumps(figures, indent=2, allow_nan=False).encode() + b"\n")
