@@ -42,7 +42,7 @@ def test_selectors_are_ranked_on_atlases(built: Fedelect, tmp_path: Path) -> Non
     code, out, _ = built("bench", "selectors", "a.npz", *options, "--out", "ranking.json")
     assert code == 0 and "exploration=0.5" in out and "optimum" in out
     (ranking,) = json.loads((tmp_path / "ranking.json").read_text())["rankings"]
-    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 19)
+    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 20)
     assert set(ranking["rows"][0]) >= {"final_gap", "running_gap", "slots_to_close", "regret", "jain_index", "ask_ms"}
 
 
