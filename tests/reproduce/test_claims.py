@@ -14,7 +14,7 @@ from fedelect.equations.intervals import Interval
 from fedelect.reproduce import CLAIMS, EXPERIMENTS, PRESETS, Evidence, LibraryOnFile, World, assess
 from fedelect.reproduce.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, quick_init
 from fedelect.reproduce.claims import VERDICTS, Claim, Finding, Range, verdict_of
-from fedelect.reproduce.measurements import measurement_path
+from fedelect.reproduce.measurements import keep_measurement
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
 from fedelect.reproduce.measurements.losses import Losses
@@ -49,9 +49,7 @@ def flat(value: float, slots: int) -> np.ndarray[tuple[int, ...], np.dtype[np.fl
 
 
 def keep(evidence: Evidence, name: str, value: msgspec.Struct) -> None:
-    path = measurement_path(evidence.library.folder, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(msgspec.json.encode(value))
+    keep_measurement(evidence.library, evidence.preset, name, value)
 
 
 @pytest.mark.parametrize(
@@ -160,9 +158,11 @@ def test_elections_by_group(evidence: Evidence) -> None:
     iid = (2 * (50 * 5 + 50 * 4) + 2 * 500) / 4 / 5
     assert means(counts) == pytest.approx([iid, (2500 - 5 * iid) / 15])
     finds = judged("cen_selected_time.finds", evidence)
-    per_trial = [90 / ((2500 - 450) / 15) - 1, 100 / (2000 / 15) - 1]
+    per_trial = [90 - (2500 - 450) / 15, 100 - 2000 / 15]
     new = (3 + 3 + 2 + 2) / 4 / 500  # cohorts in all slots of a trial
     assert means(finds) == pytest.approx([sum(per_trial) / 2, (0.5 + 0.5 + 1 + 1) / 4, new])
+    ratio = judged("cen_selected_time.ratio", evidence)
+    assert means(ratio) == pytest.approx([iid - 2.53 * (2500 - 5 * iid) / 15]) and ratio.verdict == "does not hold"
 
 
 def test_declines_are_compared_trial_by_trial(evidence: Evidence) -> None:

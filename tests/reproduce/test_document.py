@@ -81,7 +81,7 @@ def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
     kept = read_verdicts(verdicts_path(made_up(written)))
     assert list(kept) == [claim.key for claim in CLAIMS]
     assert kept["cen_performance.optimal"].verdict == "holds"
-    assert kept["comparison_table.random.0.82"].verdict == "holds"
+    assert kept["comparison_table.random.0.82"].verdict == "undecided"  # none of four: that may be luck
     assert kept["cen_performance.gain"].outcomes == ["not measured yet"] * 2
 
 

@@ -13,11 +13,15 @@ import numpy as np
 import pytest
 from tests.worlds import digits, tiny
 
+from fedelect.atlas import shipped_atlases
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.records import mean_opinion, read_run
 from fedelect.reproduce.blocks import read_block, write_block
+from fedelect.reproduce.catalogue import PRESETS
+from fedelect.reproduce.measurements import Context, keep_measurement, read_measurement
+from fedelect.reproduce.measurements.losses import Losses
 from fedelect.reproduce.player import play_block
-from fedelect.reproduce.runner import Library, estimated_seconds, play, seconds_for_a_slot
+from fedelect.reproduce.runner import Library, estimated_seconds, in_order, play, seconds_for_a_slot
 from fedelect.reproduce.series import Demand, Series, World
 from fedelect.scenario import ScenarioConfig
 from fedelect.simulator import Plan, parse_selectors, simulate
@@ -238,3 +242,29 @@ def test_the_estimate_grows_with_cohort_and_arrivals_and_shrinks_with_workers(tm
     assert (plain, double, half) == (40.0, 80.0, 20.0)
     tasks = kept.tasks([Demand(series=QUICK, trials=4, slots=10)])
     assert estimated_seconds(tasks, 1.0, base=tiny(), workers=2) == pytest.approx(16.0)
+
+
+def test_the_experiments_come_one_after_the_other_each_with_first_blocks_first(tmp_path: Path) -> None:
+    quick, bp = Demand(series=QUICK, trials=4, slots=3), Demand(series=BP, trials=4, slots=3)
+    tasks = in_order(library(tmp_path).tasks([quick, bp]), [[bp], [quick, bp]])
+    assert [(task.series, task.first_trial) for task in tasks] == [(BP, 0), (BP, 2), (QUICK, 0), (QUICK, 2)]
+
+
+def test_a_measurement_of_another_size_seed_or_scenario_is_refused(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    value = Losses(losses={2: [[1.0, 0.5]]})
+    keep_measurement(kept, PRESETS["quick"], "losses", value)
+    assert read_measurement(kept, PRESETS["quick"], "losses", Losses) == value
+    with pytest.raises(RunMismatchError, match=r"losses\.json was made with another trials"):
+        read_measurement(kept, PRESETS["paper"], "losses", Losses)
+    with pytest.raises(RunMismatchError, match="another seed"):
+        read_measurement(dataclasses.replace(kept, seed=4), PRESETS["quick"], "losses", Losses)
+    changed = library(tmp_path, base=msgspec.structs.replace(tiny(), rounds_per_slot=3))
+    with pytest.raises(RunMismatchError, match="another scenario"):
+        read_measurement(changed, PRESETS["quick"], "losses", Losses)
+
+
+def test_an_atlas_of_another_scenario_is_refused(tmp_path: Path) -> None:
+    context = Context(library=library(tmp_path), preset=PRESETS["quick"], atlas=shipped_atlases()["paper"])
+    with pytest.raises(ConfigurationError, match="an atlas of another scenario"):
+        context.atlas_path()

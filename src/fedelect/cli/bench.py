@@ -30,7 +30,7 @@ def _bench() -> None:
 def selectors(
     atlases: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[ATLAS]...", help="Atlases; those that come with fedelect if left out."),
+        typer.Argument(metavar="[ATLAS]...", help="Atlases; the paper's, which comes with fedelect, if left out."),
     ] = None,
     slots: Annotated[int, typer.Option(help="Slots in each trial.")] = 200,
     trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 10,
@@ -44,7 +44,7 @@ def selectors(
     """Rank every selector on atlases, in which what each cohort is worth is known."""
     console = Console()
     rankings = []
-    for path in atlases or shipped_atlases().values():
+    for path in atlases or [shipped_atlases()["paper"]]:
         atlas = load_atlas(path)
         bar = Bar(atlas.config.name, "selectors", console)
         try:

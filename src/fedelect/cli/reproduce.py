@@ -28,6 +28,7 @@ from fedelect.reproduce import (
     estimated_seconds,
     experiment,
     hours,
+    in_order,
     measure,
     measurement_path,
     play,
@@ -108,7 +109,10 @@ def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
     possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
     if name != "all" and experiment(name) not in possible:
         names = ", ".join(one.name for one in possible)
-        raise ConfigurationError(f"{name} needs other worlds than the atlas'; on it can be played {names}, and all")
+        raise ConfigurationError(
+            f"{name} needs other worlds than the atlas', or is no matter of runs in one; on it can be played {names}, "
+            f"and all"
+        )
     return possible if name == "all" else (experiment(name),)
 
 
@@ -128,7 +132,7 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
     """Play the blocks that are missing, and say first how long that will take."""
     demands = [demand for one in wanted for demand in one.at(preset)]
     later = [demand for one in EXPERIMENTS for demand in one.at(preset) if isinstance(library.ground, Dataset)]
-    tasks = library.missing(demands, also=later or demands)
+    tasks = in_order(library.missing(demands, also=later or demands), [one.at(preset) for one in wanted])
     if tasks:
         slot_s = seconds_for_a_slot(library)
         left = estimated_seconds(tasks, slot_s, base=library.base, workers=workers)
@@ -160,7 +164,7 @@ def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -
         for measurement in one.measurements:
             if not measurement_path(context.library.folder, measurement).exists():
                 console.print(f"measuring: {measurement}", highlight=False)
-                measure(measurement, context)
+            measure(measurement, context)
 
 
 def _calibrate(console: Console, workers: int) -> None:

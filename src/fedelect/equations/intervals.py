@@ -64,6 +64,21 @@ def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     return Interval(float(band.mean), None if math.isnan(half) else half, int(band.count))
 
 
+def share_interval(hits: int, count: int, *, confidence: float = 0.95) -> Interval:
+    """Share of hits with an interval that does not vanish at 0 or 1: Wilson's, widened to be even on both sides.
+
+    >>> share_interval(0, 100).high < 0.04 < share_interval(0, 50).high
+    True
+    """
+    if not 0 <= hits <= count or not count:
+        raise ConfigurationError(f"hits must be from 0 to a count of at least 1, got {hits} of {count}")
+    z = statistics.NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    share = hits / count
+    centre = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z * z / count)
+    return Interval(share, max(share - (centre - reach), centre + reach - share), count)
+
+
 def mean_band(values: Floats, *, confidence: float = 0.95) -> Band:
     """Mean and Student t interval over axis 0. Shapes: (trials, ...) -> three arrays (...); nan is left out."""
     present = ~np.isnan(values)

@@ -15,6 +15,7 @@ from fedelect.reproduce.runner import (
     LibraryOnFile,
     estimated_seconds,
     hours,
+    in_order,
     play,
     seconds_for_a_slot,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "estimated_seconds",
     "experiment",
     "hours",
+    "in_order",
     "measure",
     "measurement_path",
     "play",

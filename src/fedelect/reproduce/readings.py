@@ -45,7 +45,7 @@ class Evidence:
 
     def measurement(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """A measurement that is on file, or None."""
-        return read_measurement(self.library.folder, name, kind)
+        return read_measurement(self.library, self.preset, name, kind)
 
 
 def average_accuracy(curves: Curves) -> Floats:

@@ -141,6 +141,20 @@ class LibraryOnFile(AbstractLibrary):
         return self.known_digest
 
 
+def in_order(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[Demand]]) -> list[BlockTask]:
+    """The tasks, those of the first experiment first; in each, first blocks first.
+
+    Args:
+        tasks: Blocks to play.
+        wanted: The demands of each experiment, in the order in which they are to be finished.
+    """
+    first_wanted: dict[Series, int] = {}
+    for number, demands in enumerate(wanted):
+        for demand in demands:
+            first_wanted.setdefault(demand.series, number)
+    return sorted(tasks, key=lambda task: (first_wanted[task.series], task.first_trial))
+
+
 def seconds_for_a_slot(library: Library) -> float:
     """Measure how long one replica-slot of the base scenario takes on one core, all included."""
     config = library.base

@@ -17,7 +17,7 @@ EARLY = slice(paper.BELIEF_SLOTS, 2 * paper.BELIEF_SLOTS)
 """Slots 11 to 20, in which beliefs should have converged."""
 
 LATE = slice(SLOTS // 2, SLOTS)
-CONVERGED = 0.05
+CONVERGED = 0.005
 """A belief that is within this share of its late mean has converged."""
 
 FEEDBACK = (

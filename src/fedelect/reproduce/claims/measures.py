@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedelect.equations import metrics
-from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.equations.intervals import Interval, mean_interval, share_interval
 from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.claims.claim import Measure, exactly
@@ -80,9 +79,17 @@ def accuracy_at(target: float) -> Reading:
     return lambda curves: slots_to_target(curves, target).value
 
 
-def reaches(target: float) -> Reading:
-    """1 in trials that reach the target, 0 in the others."""
-    return lambda curves: slots_to_target(curves, target).reached.astype(np.float64)
+def share_reaching(series: Series, target: float, *, slots: int) -> Measure:
+    """Share of the trials that reach the target."""
+
+    def measure(evidence: Evidence) -> Interval | None:
+        curves = evidence.curves(series, slots=slots)
+        if curves is None:
+            return None
+        reached = slots_to_target(curves, target).reached
+        return share_interval(int(reached.sum()), reached.size)
+
+    return measure
 
 
 def elected(members: Sequence[int]) -> Reading:
@@ -90,16 +97,13 @@ def elected(members: Sequence[int]) -> Reading:
     return lambda curves: np.asarray(elections(curves)[:, list(members)].mean(axis=1))
 
 
-def excess_over_others(members: Sequence[int]) -> Reading:
-    """By what share a member is elected more often than one of the others: 1.5 for two and a half times as often."""
+def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
+    """By how much a member is elected more often than `times` one of the others, in elections."""
 
     def reading(curves: Curves) -> Floats:
         counts = elections(curves)
-        inside = metrics.group_share(counts, members) / len(members)
-        outside = (1.0 - metrics.group_share(counts, members)) / (counts.shape[1] - len(members))
-        # A group that is never elected leaves the ratio unknown, not infinite.
-        ratio = np.divide(inside, outside, out=np.full(len(counts), np.nan), where=outside > 0)
-        return np.asarray(ratio - 1.0)
+        others = [client for client in range(counts.shape[1]) if client not in members]
+        return np.asarray(counts[:, list(members)].mean(axis=1) - times * counts[:, others].mean(axis=1))
 
     return reading
 

@@ -5,7 +5,7 @@ from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, TARGETS, bp_ucb, quick
 from fedelect.reproduce.claims.central import EXPLORES
 from fedelect.reproduce.claims.claim import Check, Claim, above, below, near
 from fedelect.reproduce.claims.democratized import FEEDBACK
-from fedelect.reproduce.claims.measures import accuracy_at, mean_difference, mean_of, reaches, slots_to
+from fedelect.reproduce.claims.measures import accuracy_at, mean_difference, mean_of, share_reaching, slots_to
 from fedelect.reproduce.claims.sets import ONE_POINT
 from fedelect.reproduce.series import Series
 
@@ -20,8 +20,8 @@ _ALGORITHMS: dict[str, tuple[str, Series, str]] = {
     "optimal": (
         "the optimal solution",
         OPTIMAL,
-        "The paper's column fits slots of a higher accuracy after a first term of 0 (see the fit below); here the "
-        "first term is the untrained model, and the calibration sets the accuracy.",
+        "The paper's column fits slots of a higher accuracy, 0.896, after a first term of 0 (see the fit below); here "
+        "the calibration sets the accuracy, and it is lower.",
     ),
     "random": (
         "random selection",
@@ -47,8 +47,8 @@ def _cell(key: str, target: float) -> Claim:
         checks: tuple[Check, ...] = (
             Check(
                 name="share of trials that reach it",
-                measure=mean_of(series, reaches(target), slots=slots),
-                claimed=below(0.01),
+                measure=share_reaching(series, target, slots=slots),
+                claimed=below(0.05),
             ),
         )
     else:
@@ -146,7 +146,7 @@ CLAIMS = (
         checks=tuple(
             Check(
                 name=f"share of trials in which {_ALGORITHMS[key][0]} reaches {target:g}",
-                measure=mean_of(_ALGORITHMS[key][1], reaches(target), slots=SLOTS),
+                measure=share_reaching(_ALGORITHMS[key][1], target, slots=SLOTS),
                 claimed=above(0.95),
             )
             for key in ("quick-init", "bp-ucb")

@@ -1,6 +1,6 @@
 """Claims about convergence, complexity and regret: Theorems 1 to 3 and Secs. IV-B, V-B."""
 
-from fedelect.equations.intervals import Interval
+from fedelect.equations.intervals import Interval, share_interval
 from fedelect.reproduce.claims.claim import Check, Claim, Measure, above, below, exactly
 from fedelect.reproduce.figures.theory import PAPER_SCALE
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
@@ -25,7 +25,7 @@ def share_at_papers_scale(field: str) -> Measure:
         if table is None:
             return None
         (row,) = (row for row in table.rows if row.scale == PAPER_SCALE)
-        return exactly(_count(row, field) / row.topologies, row.topologies)
+        return share_interval(_count(row, field), row.topologies)
 
     return measure
 
@@ -164,7 +164,7 @@ CLAIMS = (
             Check(
                 name="share of topologies on which belief propagation settled",
                 measure=share_at_papers_scale("settled"),
-                claimed=above(0.99),
+                claimed=above(0.95),
             ),
         ),
         why={

@@ -7,11 +7,12 @@ from fedelect.reproduce.claims import VERDICTS, Check, Finding
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
-95 % interval (Student's t, over trials): it holds if the whole interval is in the claimed range, fails if the whole
-interval is outside, and is undecided if the interval straddles an end. A claim **holds** if all its checks hold,
-**does not hold** if all fail, **holds in part** if some hold, and is **undecided** otherwise. Two methods are compared
-trial by trial, for in a trial they share batch orders and upload luck. Where the paper states an accuracy, ours counts
-as the same within one point (0.01), its slots within 20 %, its elections within 10 %; "close" and "hardly" are one
+95 % interval (Student's t over trials; Wilson's for shares of trials): it holds if the whole interval is in the
+claimed range, fails if the whole interval is outside, and is undecided if the interval straddles an end. A claim
+**holds** if all its checks hold, **does not hold** if all fail, **holds in part** if some hold, and is **undecided**
+otherwise. Two methods are compared trial by trial, for in a trial they share batch orders and upload luck. Where the
+paper states an accuracy, ours counts as the same within one point (0.01), its slots within 20 %, its elections within
+10 %; "never" is below 5 % of the trials; "close" and "hardly" are one
 point too. "-" stands where the paper states no figure."""
 
 

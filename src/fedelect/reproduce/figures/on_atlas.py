@@ -101,7 +101,7 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
                 axes.errorbar(
                     [variant.exploration for variant in variants],
                     [100 * estimate.mean for estimate in estimates],
-                    yerr=[100 * estimate.half_width for estimate in estimates],
+                    yerr=[100 * (estimate.half_width or 0.0) for estimate in estimates],
                     color=look.colour,
                     linestyle=look.line,
                     marker=look.marker,

@@ -1,6 +1,12 @@
 """What experiments need besides runs: each a function of a `Context` that returns one plain value, kept as JSON."""
 
 from fedelect.reproduce.measurements.context import Context
-from fedelect.reproduce.measurements.registry import MEASUREMENTS, measure, measurement_path, read_measurement
+from fedelect.reproduce.measurements.registry import (
+    MEASUREMENTS,
+    keep_measurement,
+    measure,
+    measurement_path,
+    read_measurement,
+)
 
-__all__ = ["MEASUREMENTS", "Context", "measure", "measurement_path", "read_measurement"]
+__all__ = ["MEASUREMENTS", "Context", "keep_measurement", "measure", "measurement_path", "read_measurement"]

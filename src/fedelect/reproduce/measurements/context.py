@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedelect.atlas import load_atlas
 from fedelect.errors import ConfigurationError
 from fedelect.reproduce.catalogue import Preset
 from fedelect.reproduce.runner import Library
@@ -40,8 +41,13 @@ class Context:
         """The atlas of the main world.
 
         Raises:
-            ConfigurationError: There is none.
+            ConfigurationError: There is none, or it is of another scenario.
         """
         if self.atlas is None:
             raise ConfigurationError("this is measured on the atlas of the main world, and there is none; give --atlas")
+        if load_atlas(self.atlas).config != self.library.base:
+            raise ConfigurationError(
+                f"{self.atlas} is an atlas of another scenario than the one reproduced; "
+                f"`fedelect atlas build paper` makes the right one"
+            )
         return self.atlas

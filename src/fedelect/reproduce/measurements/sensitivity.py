@@ -25,10 +25,10 @@ LAST = 50
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mean over trials and half of its 95 % interval."""
+    """A mean over trials and half of its 95 % interval; None where a single trial leaves that unknown."""
 
     mean: float
-    half_width: float
+    half_width: float | None
 
 
 class Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,4 +122,4 @@ def _make(
 
 def _estimate(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Estimate:
     interval = mean_interval(values)
-    return Estimate(mean=interval.mean, half_width=interval.half_width or 0.0)
+    return Estimate(mean=interval.mean, half_width=interval.half_width)
