@@ -15,6 +15,7 @@ from fedelect.flower.saves import (
     decode_save,
     encode_save,
     pack_arrays,
+    remembered,
     restore_strategy,
     strategy_state,
     unpack_arrays,
@@ -110,6 +111,7 @@ class Drive:
         if cold:
             self._strategy = copy.deepcopy(self._fresh)
         start = initial if cold or self._model is None else self._model
+        take_back = None if cold else remembered(self._strategy)
         trained = self._rounds.train(self._strategy, ask.slot, ask.cohort, start)
         note, survey = trained.abandoned, None
         if note is None:
@@ -119,7 +121,11 @@ class Drive:
             self.selector.abandon(ask)
         self._log(ask, trained, survey, note)
         record = self._record(ask, trained, survey, note, time.monotonic() - begun)
-        return self._finish(record, trained.model)
+        if note is None:
+            return self._finish(record, trained.model)
+        if take_back is not None:
+            take_back()
+        return self._finish(record, self._model or initial)
 
     def _survey(self, slot: int, model: ArrayRecord) -> Survey:
         answers, asked = self._rounds.survey(self._strategy, slot, model)

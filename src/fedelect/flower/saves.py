@@ -6,7 +6,8 @@ a save from which the record is completed. The initial model is kept beside it i
 draws it anew each time it starts must not go on from another.
 """
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from flwr.app import Array, ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import RunError
+from fedelect.flower.messages import LOG
 from fedelect.records import SlotRecord
 from fedelect.records.run_folder import replace_file
 
@@ -114,6 +116,29 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
             restore_strategy(getattr(strategy, name), value)
         elif kind != "same":
             setattr(strategy, name, _restored(kind, value))
+
+
+def remembered(strategy: Strategy) -> Callable[[], None]:
+    """A function that gives `strategy` back the state that it has now."""
+    try:
+        attributes = copy.deepcopy(vars(strategy), {id(strategy): strategy})
+    except Exception as error:  # whatever its attributes raise
+        reason = str(error)
+
+        def cannot() -> None:
+            LOG.warning(
+                "%s goes on with what it made of the abandoned slot, for its state cannot be copied: %s",
+                type(strategy).__name__,
+                reason,
+            )
+
+        return cannot
+
+    def take_back() -> None:
+        vars(strategy).clear()
+        vars(strategy).update(attributes)
+
+    return take_back
 
 
 def _plain(value: object, where: str) -> tuple[str, Any]:
