@@ -146,8 +146,8 @@ class Sealed:
 
 def test_a_strategy_that_cannot_be_saved_runs_but_resume_is_refused_with_the_reason(tmp_path: Path) -> None:
     strategy = FedAvg()
-    strategy.helper = Sealed()  # type: ignore[attr-defined]
-    with pytest.raises(UnsavableError, match=r"FedAvg\.helper is a Sealed"):
+    strategy.sealed = Sealed()  # type: ignore[attr-defined]
+    with pytest.raises(UnsavableError, match=r"FedAvg\.sealed is a Sealed"):
         strategy_state(strategy)
     grid, _ = federation(N)
 
@@ -160,7 +160,7 @@ def test_a_strategy_that_cannot_be_saved_runs_but_resume_is_refused_with_the_rea
         directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
     grid.before = lambda message: None
     with pytest.raises(
-        RunError, match=r"cannot be resumed: the state of the inner strategy .* FedAvg\.helper is a Sealed"
+        RunError, match=r"cannot be resumed: the state of the inner strategy .* FedAvg\.sealed is a Sealed"
     ):
         directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
 
@@ -174,7 +174,7 @@ def test_a_cold_start_needs_no_saved_strategy(tmp_path: Path, whole: list[Any]) 
 
     grid.before = kill
     strategy = FedAvg()
-    strategy.helper = Sealed()  # type: ignore[attr-defined]
+    strategy.sealed = Sealed()  # type: ignore[attr-defined]
     with pytest.raises(Killed):
         directed(tmp_path / "run", strategy).start(grid, initial_arrays(), num_rounds=SLOTS * L)
     grid.before = lambda message: None

@@ -82,7 +82,7 @@ class Drive:
             self.slot = save.slot
             self.selector = type(self.selector).restore(save.selector)
             self._model = unpack_arrays(save.model)
-            self._rounds.clients.recall(save.names)
+            self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
                 restore_strategy(self._strategy, save.strategy)
             self._writer.append([save.record])
@@ -200,6 +200,7 @@ class Drive:
             slot=record.slot,
             selector=self.selector.state(),
             names=list(self._rounds.clients.names),
+            registered=self._rounds.clients.registered,
             model=pack_arrays(model),
             strategy=state,
             unsaved=unsaved,

@@ -42,6 +42,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
         slot: The last slot that was played.
         selector: The selector's state.
         names: The clients' names so far, by number.
+        registered: Names seen so far that are more than a node's own word.
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
@@ -54,6 +55,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     model: list[SavedArray]
     strategy: dict[str, Any] | None = None
     unsaved: str | None = None
+    registered: list[str] = []
     record: SlotRecord
 
 
