@@ -7,9 +7,10 @@ draws it anew each time it starts must not go on from another.
 """
 
 import copy
-from collections.abc import Callable, Mapping
+import types
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -84,10 +85,18 @@ def unpack_arrays(saved: list[SavedArray]) -> ArrayRecord:
     return ArrayRecord({one.name: Array(one.dtype, tuple(one.shape), one.stype, one.data) for one in saved})
 
 
-def keep_initial(folder: Path, arrays: ArrayRecord) -> ArrayRecord:
-    """The run's initial model: `arrays` if the run is new, else what it was begun with."""
+def keep_initial(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> ArrayRecord:
+    """The run's initial model: `arrays` if the run is new, else what it was begun with.
+
+    Raises:
+        RunError: `slot` slots have been played, and what they began with is gone or damaged.
+    """
     file = folder / INITIAL_NAME
     if not file.exists():
+        if slot > 0:
+            raise RunError(
+                f"{file} is missing and {slot} slots were played from it; restore it from a copy, or begin a new folder"
+            )
         replace_file(file, _encoder.encode(pack_arrays(arrays)))
         return arrays
     try:
@@ -108,7 +117,18 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
     """
     if not hasattr(strategy, "__dict__"):
         raise UnsavableError(f"{type(strategy).__name__} hides its attributes")
-    return {name: _plain(value, f"{type(strategy).__name__}.{name}") for name, value in vars(strategy).items()}
+    state = {}
+    for name, value in vars(strategy).items():
+        if isinstance(value, Strategy):
+            state[name] = ("strategy", strategy_state(value))
+        elif isinstance(value, _STATELESS):
+            state[name] = ("same", None)
+        else:
+            state[name] = _plain(value, f"{type(strategy).__name__}.{name}")
+    return state
+
+
+_STATELESS = (types.FunctionType, types.BuiltinFunctionType, type)
 
 
 def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
@@ -144,29 +164,31 @@ def remembered(strategy: Strategy) -> Callable[[], None]:
 
 
 def _plain(value: object, where: str) -> tuple[str, Any]:
-    """A value with a word for its kind."""
-    if value is None or isinstance(value, bool | int | float | str | bytes):
+    """A value with a word for its kind. Subclasses are not taken for what they derive from: they may hold more."""
+    if value is None or type(value) in (bool, float, str, bytes):
         return "value", value
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+    if type(value) is int:
+        return ("value", value) if -(2**63) <= value < 2**63 else ("whole", hex(value))
+    if (type(value) is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind not in "OV":
         array = np.asarray(value)
-        return "array", [array.dtype.str, list(array.shape), array.tobytes()]
-    if isinstance(value, ArrayRecord):
+        kind = "array" if type(value) is np.ndarray else "scalar"
+        return kind, [array.dtype.str, list(array.shape), array.tobytes()]
+    if type(value) is ArrayRecord:
         return "arrays", msgspec.to_builtins(pack_arrays(value), builtin_types=(bytes,))
-    if isinstance(value, dict):
+    if type(value) is dict:
         return "dict", [[_plain(k, where), _plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
-    if isinstance(value, list | tuple):
-        return type(value).__name__, [_plain(item, where) for item in value]
-    if isinstance(value, Strategy):
-        return "strategy", strategy_state(value)
-    if callable(value):
-        return "same", None
+    if type(value) in (list, tuple):
+        return type(value).__name__, [_plain(item, where) for item in cast(Iterable[object], value)]
     raise UnsavableError(f"{where} is a {type(value).__name__}")
 
 
 def _restored(kind: str, value: Any) -> Any:
-    if kind == "array":
+    if kind in ("array", "scalar"):
         dtype, shape, data = value
-        return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+        array = np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+        return array if kind == "array" else array[()]
+    if kind == "whole":
+        return int(value, 16)
     if kind == "arrays":
         return unpack_arrays(msgspec.convert(value, list[SavedArray]))
     if kind == "dict":
