@@ -23,7 +23,7 @@ from fedelect.flower.saves import (
 from fedelect.flower.settings import Settings
 from fedelect.records import RunWriter, SlotRecord, from_array
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, Feedback
+from fedelect.vocabulary import Ask, ClientId, Feedback
 
 
 class Drive:
@@ -47,6 +47,7 @@ class Drive:
         self._writer = writer
         self._label = writer.header.labels[0]
         self._model: ArrayRecord | None = None
+        self._examples: dict[ClientId, int] = {}
         self.selector = selector
         self.slot = 0
         self._resume()
@@ -82,6 +83,7 @@ class Drive:
             self.slot = save.slot
             self.selector = type(self.selector).restore(save.selector)
             self._model = unpack_arrays(save.model)
+            self._examples = dict(save.examples)
             self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
                 restore_strategy(self._strategy, save.strategy)
@@ -134,6 +136,7 @@ class Drive:
             clients=self._rounds.clients.count,
             opinion=self._settings.opinion,
             privacy=self._settings.privacy,
+            examples=self._examples,
         )
         clients = self._rounds.clients
         for client, reason in sorted((answers.failures | survey.rejected).items()):
@@ -202,6 +205,7 @@ class Drive:
             names=list(self._rounds.clients.names),
             registered=self._rounds.clients.registered,
             model=pack_arrays(model),
+            examples=self._examples,
             strategy=state,
             unsaved=unsaved,
             record=record,

@@ -175,8 +175,8 @@ def sound_updates(
     """The training replies that can be averaged, in order of client number, and what is wrong with the others.
 
     A reply is sound if its arrays have the names and shapes of the model that was sent, can be read and hold neither
-    nan nor infinity, and its weight is a number above 0. Where no reply has that form (a strategy may exchange something else than the model), the form that most
-    replies have is what counts.
+    nan nor infinity, and its weight is a number above 0. Where no reply has that form (a strategy may exchange
+    something else than the model), the form that most replies have is what counts.
 
     Args:
         replies: The replies by client.
