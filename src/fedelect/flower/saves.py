@@ -119,7 +119,7 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
     """
     if not hasattr(strategy, "__dict__"):
         raise UnsavableError(f"{type(strategy).__name__} hides its attributes")
-    state = {}
+    state: dict[str, Any] = {}
     for name, value in vars(strategy).items():
         if isinstance(value, Strategy):
             state[name] = ("strategy", strategy_state(value))
