@@ -65,7 +65,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- |")
     typical = int(np.median(examples))
     for epsilon in EPSILONS:
-        privacy = None if epsilon is None else OpinionPrivacy(epsilon=epsilon, releases=given.slots)
+        privacy = None if epsilon is None else OpinionPrivacy(epsilon=epsilon, releases=given.slots, largest_noise=10.0)
         result = mean_interval(np.array([play(quick(trial), trial, privacy) for trial in range(given.trials)]))
         shown = ("none", "none", "0", "0")
         if privacy is not None:

@@ -1,8 +1,12 @@
 """Stable names for nodes that come, go and come back."""
 
+import itertools
+from pathlib import Path
+
 import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
-from tests.flower.fake_grid import FakeGrid, FakeNode, federation
+from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_arrays
+from tests.flower.test_goal_directed import L, N, directed
 
 from fedelect.errors import AvailabilityError, ConfigurationError
 from fedelect.flower.messages import Clients, Directory
@@ -16,7 +20,10 @@ def calls_itself(name: str | int | None) -> FakeNode:
             return Error(2, "ValueError: No query function registered with name 'fedelect'")
         return RecordDict({"identity": ConfigRecord({"client": name})})
 
-    return FakeNode(node_id=1000 + hash(name) % 1000, answer=answer)
+    return FakeNode(node_id=next(_node_ids), answer=answer)
+
+
+_node_ids = itertools.count(1000)
 
 
 def test_a_registered_name_is_the_identity_and_nobody_is_asked() -> None:
@@ -108,3 +115,49 @@ def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatc
         assert list(directory.present()) == ["berlin"]
     assert [message.metadata.dst_node_id for message in grid.sent].count(8) == 2
     assert directory.nameless == [8]
+
+
+def test_a_name_of_thousands_of_digits_stops_nothing() -> None:
+    assert in_order(["9" * 5000, "8" * 5000, "site 10", "07"]) == ["07", "8" * 5000, "9" * 5000, "site 10"]
+
+
+@pytest.mark.parametrize("name", ["7" * 5000, "x" * 101, "site\n3", "\x1b[2J", "\u202esite"])
+def test_a_node_whose_name_is_none_takes_no_part(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    federation(1)
+    grid = FakeGrid([calls_itself(name), calls_itself("y" * 100), FakeNode(node_id=3, name=name)])
+    directory = Directory(grid)
+    assert list(directory.present()) == ["y" * 100]
+    assert len(directory.nameless) == 2 and "up to 100 printable characters" in caplog.text
+    assert name not in caplog.text
+
+
+@pytest.mark.parametrize("impostor_first", [True, False])
+def test_nobody_takes_a_registered_clients_place_by_saying_its_name(
+    caplog: pytest.LogCaptureFixture, impostor_first: bool
+) -> None:
+    grid, _ = federation(3)
+    true = next(node for node in grid.nodes if node.name == "site-1")
+    impostor = calls_itself("site-1")
+    impostor.registered = "2027-01-01T00:00:00+00:00"  # the last to come
+    grid.nodes.remove(true)
+    directory = Directory(grid)
+    clients = Clients(directory, 3, ["site-0", "site-1", "site-2"])
+    for newcomer in (impostor, true) if impostor_first else (true, impostor):
+        grid.nodes.append(newcomer)
+        there = clients.where()
+    assert there[1] == true.node_id
+    assert f"node {impostor.node_id} calls itself site-1, a name registered for another" in caplog.text
+    grid.nodes.remove(true)
+    assert 1 not in clients.where()  # not even while it is away
+
+
+def test_a_registered_name_stays_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
+    grid, workers = federation(N)
+    directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=L)
+    impostor = calls_itself("site-1")
+    grid.nodes = [node for node in grid.nodes if node.name != "site-1"] + [impostor]
+    clients = Clients(Directory(grid), N)
+    clients.recall([f"site-{client}" for client in range(N)], ["site-1"])
+    assert 1 not in clients.where() and len(clients.where()) == N - 1
+    checkpoint = max((tmp_path / "run" / "checkpoint").iterdir())
+    assert b"registered" in checkpoint.read_bytes() and len(workers) == N

@@ -1,9 +1,11 @@
 """Killed at any moment, a run goes on from the last finished slot with the same choices."""
 
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, Message
@@ -140,14 +142,70 @@ def test_the_state_of_a_servers_optimiser_survives_as_it_was() -> None:
     assert twin.train_metrics_aggr_fn is adam.train_metrics_aggr_fn
 
 
+def test_whatever_is_saved_of_a_strategy_comes_back_of_the_same_kind() -> None:
+    given = {
+        "scalar": np.float64(0.1),
+        "count": np.int32(7),
+        "big": 2**63,
+        "negative": -(2**70),
+        "nested": {"pair": (1, [2.5, None]), 3: b"x"},
+        "empty": np.zeros((0, 2), dtype=np.float32),
+    }
+    strategy, twin = FedAvg(), FedAvg()
+    vars(strategy).update(given)
+    state = msgspec.msgpack.decode(msgspec.msgpack.encode(strategy_state(strategy)))
+    restore_strategy(twin, state)
+    for name, value in given.items():
+        back = vars(twin)[name]
+        assert type(back) is type(value)
+        assert back.shape == value.shape if isinstance(value, np.ndarray) else back == value
+
+
+class Momentum:
+    """Something callable that remembers."""
+
+    def __init__(self) -> None:
+        self.seen = [1]
+
+    def __call__(self) -> None:
+        """Nothing."""
+
+
+class Pair(NamedTuple):
+    one: int
+    two: int
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Momentum(),
+        Pair(1, 2),
+        defaultdict(int, a=1),
+        OrderedDict(a=1),
+        np.ma.masked_array([1.0], [True]),
+        np.zeros(1, dtype=[("a", float)]),
+        [FedAvg()],
+        {"f": len},
+        Momentum().__call__,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_would_come_back_as_something_else_is_not_saved(value: Any) -> None:
+    strategy = FedAvg()
+    vars(strategy)["attribute"] = value
+    with pytest.raises(UnsavableError, match=r"FedAvg\.attribute"):
+        strategy_state(strategy)
+
+
 class Sealed:
     """Something that cannot be written down."""
 
 
 def test_a_strategy_that_cannot_be_saved_runs_but_resume_is_refused_with_the_reason(tmp_path: Path) -> None:
     strategy = FedAvg()
-    strategy.helper = Sealed()  # type: ignore[attr-defined]
-    with pytest.raises(UnsavableError, match=r"FedAvg\.helper is a Sealed"):
+    strategy.sealed = Sealed()  # type: ignore[attr-defined]
+    with pytest.raises(UnsavableError, match=r"FedAvg\.sealed is a Sealed"):
         strategy_state(strategy)
     grid, _ = federation(N)
 
@@ -160,7 +218,7 @@ def test_a_strategy_that_cannot_be_saved_runs_but_resume_is_refused_with_the_rea
         directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
     grid.before = lambda message: None
     with pytest.raises(
-        RunError, match=r"cannot be resumed: the state of the inner strategy .* FedAvg\.helper is a Sealed"
+        RunError, match=r"cannot be resumed: the state of the inner strategy .* FedAvg\.sealed is a Sealed"
     ):
         directed(tmp_path / "run", strategy, start="warm").start(grid, initial_arrays(), num_rounds=SLOTS * L)
 
@@ -174,7 +232,7 @@ def test_a_cold_start_needs_no_saved_strategy(tmp_path: Path, whole: list[Any]) 
 
     grid.before = kill
     strategy = FedAvg()
-    strategy.helper = Sealed()  # type: ignore[attr-defined]
+    strategy.sealed = Sealed()  # type: ignore[attr-defined]
     with pytest.raises(Killed):
         directed(tmp_path / "run", strategy).start(grid, initial_arrays(), num_rounds=SLOTS * L)
     grid.before = lambda message: None
@@ -195,6 +253,14 @@ def test_a_damaged_save_or_initial_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run" / "initial.arrays").write_bytes(b"\x93nonsense")
     with pytest.raises(RunError, match=r"initial\.arrays cannot be read"):
         directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+
+def test_a_run_whose_initial_model_is_gone_is_not_gone_on_with_from_another(tmp_path: Path) -> None:
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=L)
+    (tmp_path / "run" / "initial.arrays").unlink()
+    with pytest.raises(RunError, match=r"initial\.arrays is missing and 1 slots were played"):
+        directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=L)
+    assert not (tmp_path / "run" / "initial.arrays").exists()
 
 
 def test_another_seed_or_another_selector_does_not_take_a_run_up(tmp_path: Path) -> None:

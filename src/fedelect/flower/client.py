@@ -1,6 +1,7 @@
 """What a client app may add: a name of its own, and noise on its opinion. Both are optional, and one line each."""
 
 import json
+import math
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from flwr.clientapp.typing import ClientAppCallable
 
 from fedelect.errors import ConfigurationError
 from fedelect.flower.messages.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
-from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
 
 NAME_KEYS = ("client", "partition-id")
 """Keys of the node config from which a node takes its name, the first one it has."""
@@ -50,10 +51,11 @@ class PrivateOpinion:
     Args:
         privacy: The promise; the server is given the same.
         opinion: Name of the metric that is the opinion.
-        examples: Name of the metric that tells over how many examples it was taken.
+        examples: Name of the app's metric that tells over how many examples it was taken; the server is sent it as
+            "num-examples", whatever the app calls it.
     """
 
-    def __init__(self, privacy: OpinionPrivacy, *, opinion: str = "accuracy", examples: str = "num-examples") -> None:
+    def __init__(self, privacy: OpinionPrivacy, *, opinion: str = "accuracy", examples: str = EXAMPLES) -> None:
         self._privacy = privacy
         self._opinion = opinion
         self._examples = examples
@@ -69,9 +71,12 @@ class PrivateOpinion:
                 Error(_REFUSED, f"the privacy budget of {self._privacy.releases} opinions is spent"), reply_to=message
             )
         opinion, examples = (self._metric(reply.content, name) for name in (self._opinion, self._examples))
+        if math.isnan(opinion):
+            raise ConfigurationError(f"the metric {self._opinion!r} is nan; an opinion is a number in [0, 1]")
+        self._privacy.noise(examples)  # raises if an opinion over so many cannot be given
         spent.add()  # before the release: what cannot be written down is not given
         noisy = self._privacy.release(min(max(opinion, 0.0), 1.0), int(examples))
-        kept = MetricRecord({self._opinion: noisy, self._examples: int(examples)})
+        kept = MetricRecord({self._opinion: noisy, EXAMPLES: int(examples)})
         return Message(RecordDict({"metrics": kept}), reply_to=message)
 
     def _metric(self, content: RecordDict, name: str) -> float:

@@ -15,6 +15,7 @@ from fedelect.flower.saves import (
     decode_save,
     encode_save,
     pack_arrays,
+    remembered,
     restore_strategy,
     strategy_state,
     unpack_arrays,
@@ -22,7 +23,7 @@ from fedelect.flower.saves import (
 from fedelect.flower.settings import Settings
 from fedelect.records import RunWriter, SlotRecord, from_array
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, Feedback
+from fedelect.vocabulary import Ask, ClientId, Feedback
 
 
 class Drive:
@@ -46,6 +47,7 @@ class Drive:
         self._writer = writer
         self._label = writer.header.labels[0]
         self._model: ArrayRecord | None = None
+        self._examples: dict[ClientId, int] = {}
         self.selector = selector
         self.slot = 0
         self._resume()
@@ -81,7 +83,8 @@ class Drive:
             self.slot = save.slot
             self.selector = type(self.selector).restore(save.selector)
             self._model = unpack_arrays(save.model)
-            self._rounds.clients.recall(save.names)
+            self._examples = dict(save.examples)
+            self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
                 restore_strategy(self._strategy, save.strategy)
             self._writer.append([save.record])
@@ -110,6 +113,7 @@ class Drive:
         if cold:
             self._strategy = copy.deepcopy(self._fresh)
         start = initial if cold or self._model is None else self._model
+        take_back = None if cold else remembered(self._strategy)
         trained = self._rounds.train(self._strategy, ask.slot, ask.cohort, start)
         note, survey = trained.abandoned, None
         if note is None:
@@ -119,7 +123,11 @@ class Drive:
             self.selector.abandon(ask)
         self._log(ask, trained, survey, note)
         record = self._record(ask, trained, survey, note, time.monotonic() - begun)
-        return self._finish(record, trained.model)
+        if note is None:
+            return self._finish(record, trained.model)
+        if take_back is not None:
+            take_back()
+        return self._finish(record, self._model or initial)
 
     def _survey(self, slot: int, model: ArrayRecord) -> Survey:
         answers, asked = self._rounds.survey(self._strategy, slot, model)
@@ -128,6 +136,7 @@ class Drive:
             clients=self._rounds.clients.count,
             opinion=self._settings.opinion,
             privacy=self._settings.privacy,
+            examples=self._examples,
         )
         clients = self._rounds.clients
         for client, reason in sorted((answers.failures | survey.rejected).items()):
@@ -194,7 +203,9 @@ class Drive:
             slot=record.slot,
             selector=self.selector.state(),
             names=list(self._rounds.clients.names),
+            registered=self._rounds.clients.registered,
             model=pack_arrays(model),
+            examples=self._examples,
             strategy=state,
             unsaved=unsaved,
             record=record,

@@ -12,7 +12,8 @@ import numpy as np
 from flwr.app import Message, RecordDict
 
 from fedelect.analytics import Average, average_opinion
-from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.errors import ConfigurationError
+from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
 from fedelect.vocabulary import ClientId, Feedback, Floats
 
 Opinion = str | Callable[[RecordDict], float]
@@ -45,7 +46,7 @@ def read_survey(
     clients: int,
     opinion: Opinion,
     privacy: OpinionPrivacy | None = None,
-    examples: str = "num-examples",
+    examples: dict[ClientId, int] | None = None,
 ) -> Survey:
     """The opinions in the clients' evaluation replies.
 
@@ -54,14 +55,18 @@ def read_survey(
         clients: N.
         opinion: Where a reply holds its opinion.
         privacy: The noise that the clients add, if they do.
-        examples: Name of the metric that tells how many examples an opinion is the average of; for `privacy` only.
+        examples: Over how many examples each client gives its opinions, by client, for `privacy` only: what a client
+            says in its first reply is added, and later replies that say something else do not count.
     """
+    known = {} if examples is None else examples
     survey = Survey(np.full(clients, np.nan), np.zeros(clients), {})
     for client, reply in replies.items():
         try:
-            noise = 0.0 if privacy is None else privacy.noise(_number(reply.content, examples))
+            noise = 0.0 if privacy is None else _noise(reply.content, privacy, known.get(client))
             survey.opinions[client] = _checked(_read(reply.content, opinion), noise)
             survey.noise[client] = noise
+            if privacy is not None:
+                known.setdefault(client, int(_number(reply.content, EXAMPLES)))
         except _NoOpinionError as reason:
             survey.rejected[client] = str(reason)
         except Exception as error:  # whatever a reply makes the user's function raise
@@ -74,22 +79,27 @@ def feedback_of(survey: Survey, *, average: Average, trim: float, private: bool)
     reward = average_opinion(survey.opinions, average, trim=trim)
     if not private:
         return Feedback(opinions=survey.opinions, reward=None if average == "mean" else reward)
-    return Feedback(reward=reward, reward_noise=_noise_of_average(survey, average))
+    if average != "mean":  # of heterogeneous opinions the noise of a median can be several times that of the mean
+        raise ConfigurationError(f"the noise on the {average!r} average of noisy opinions is not known; use 'mean'")
+    return Feedback(reward=reward, reward_noise=_noise_of_mean(survey))
 
 
-def _noise_of_average(survey: Survey, average: Average) -> float:
-    """Standard deviation of the noise on the average.
-
-    Exact for the mean. For many Gaussian values that of the median is larger by sqrt(pi / 2), and that of a trimmed
-    mean lies between the two; the larger figure is taken for both.
-    """
+def _noise_of_mean(survey: Survey) -> float:
+    """Standard deviation of the noise on the mean opinion."""
     present = ~np.isnan(survey.opinions)
-    of_mean = math.sqrt(float(np.square(survey.noise[present]).sum())) / max(int(present.sum()), 1)
-    return of_mean if average == "mean" else of_mean * math.sqrt(math.pi / 2)
+    return math.sqrt(float(np.square(survey.noise[present]).sum())) / max(int(present.sum()), 1)
 
 
 class _NoOpinionError(Exception):
     """Why a reply holds no opinion."""
+
+
+def _noise(content: RecordDict, privacy: OpinionPrivacy, known: int | None) -> float:
+    """The noise on an opinion, by the number of examples that the reply claims."""
+    claimed = _number(content, EXAMPLES)
+    if known is not None and claimed != known:
+        raise _NoOpinionError(f"it now claims {claimed:g} examples, and {known} in its first reply")
+    return privacy.noise(claimed)
 
 
 def _read(content: RecordDict, opinion: Opinion) -> object:

@@ -15,6 +15,9 @@ from typing import Any
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.vocabulary import whole
 
+EXAMPLES = "num-examples"
+"""Metric by which a client tells the server over how many examples its noisy opinion is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpinionPrivacy:
@@ -26,13 +29,14 @@ class OpinionPrivacy:
         releases: How many opinions a client gives at most: the slots of the run, and some to spare for slots that
             are repeated after a crash. A client refuses to give more.
         largest_noise: Opinions with more noise than this (standard deviation) are of no use and count as missing;
-            also keeps a client from blowing up the noise by claiming to have few examples.
+            also bounds what a client gains by claiming few examples: it may say what lies up to six such deviations
+            outside [0, 1].
     """
 
     epsilon: float
     delta: float = 1e-6
     releases: int
-    largest_noise: float = 10.0
+    largest_noise: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.epsilon < math.inf:

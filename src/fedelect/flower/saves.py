@@ -6,9 +6,11 @@ a save from which the record is completed. The initial model is kept beside it i
 draws it anew each time it starts must not go on from another.
 """
 
-from collections.abc import Mapping
+import copy
+import types
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -16,6 +18,7 @@ from flwr.app import Array, ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import RunError
+from fedelect.flower.messages import LOG
 from fedelect.records import SlotRecord
 from fedelect.records.run_folder import replace_file
 
@@ -40,6 +43,8 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
         slot: The last slot that was played.
         selector: The selector's state.
         names: The clients' names so far, by number.
+        registered: Names seen so far that are more than a node's own word.
+        examples: Over how many examples clients give noisy opinions, by client number.
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
@@ -52,6 +57,8 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     model: list[SavedArray]
     strategy: dict[str, Any] | None = None
     unsaved: str | None = None
+    registered: list[str] = []
+    examples: dict[int, int] = {}
     record: SlotRecord
 
 
@@ -80,10 +87,18 @@ def unpack_arrays(saved: list[SavedArray]) -> ArrayRecord:
     return ArrayRecord({one.name: Array(one.dtype, tuple(one.shape), one.stype, one.data) for one in saved})
 
 
-def keep_initial(folder: Path, arrays: ArrayRecord) -> ArrayRecord:
-    """The run's initial model: `arrays` if the run is new, else what it was begun with."""
+def keep_initial(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> ArrayRecord:
+    """The run's initial model: `arrays` if the run is new, else what it was begun with.
+
+    Raises:
+        RunError: `slot` slots have been played, and what they began with is gone or damaged.
+    """
     file = folder / INITIAL_NAME
     if not file.exists():
+        if slot > 0:
+            raise RunError(
+                f"{file} is missing and {slot} slots were played from it; restore it from a copy, or begin a new folder"
+            )
         replace_file(file, _encoder.encode(pack_arrays(arrays)))
         return arrays
     try:
@@ -104,7 +119,18 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
     """
     if not hasattr(strategy, "__dict__"):
         raise UnsavableError(f"{type(strategy).__name__} hides its attributes")
-    return {name: _plain(value, f"{type(strategy).__name__}.{name}") for name, value in vars(strategy).items()}
+    state: dict[str, Any] = {}
+    for name, value in vars(strategy).items():
+        if isinstance(value, Strategy):
+            state[name] = ("strategy", strategy_state(value))
+        elif isinstance(value, _STATELESS):
+            state[name] = ("same", None)
+        else:
+            state[name] = _plain(value, f"{type(strategy).__name__}.{name}")
+    return state
+
+
+_STATELESS = (types.FunctionType, types.BuiltinFunctionType, type)
 
 
 def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
@@ -116,30 +142,55 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
             setattr(strategy, name, _restored(kind, value))
 
 
+def remembered(strategy: Strategy) -> Callable[[], None]:
+    """A function that gives `strategy` back the state that it has now."""
+    try:
+        attributes = copy.deepcopy(vars(strategy), {id(strategy): strategy})
+    except Exception as error:  # whatever its attributes raise
+        reason = str(error)
+
+        def cannot() -> None:
+            LOG.warning(
+                "%s goes on with what it made of the abandoned slot, for its state cannot be copied: %s",
+                type(strategy).__name__,
+                reason,
+            )
+
+        return cannot
+
+    def take_back() -> None:
+        vars(strategy).clear()
+        vars(strategy).update(attributes)
+
+    return take_back
+
+
 def _plain(value: object, where: str) -> tuple[str, Any]:
-    """A value with a word for its kind."""
-    if value is None or isinstance(value, bool | int | float | str | bytes):
+    """A value with a word for its kind. Subclasses are not taken for what they derive from: they may hold more."""
+    if value is None or type(value) in (bool, float, str, bytes):
         return "value", value
-    if isinstance(value, np.ndarray | np.generic) and value.dtype != object:
+    if type(value) is int:
+        return ("value", value) if -(2**63) <= value < 2**63 else ("whole", hex(value))
+    if (type(value) is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind not in "OV":
         array = np.asarray(value)
-        return "array", [array.dtype.str, list(array.shape), array.tobytes()]
-    if isinstance(value, ArrayRecord):
+        kind = "array" if type(value) is np.ndarray else "scalar"
+        return kind, [array.dtype.str, list(array.shape), array.tobytes()]
+    if type(value) is ArrayRecord:
         return "arrays", msgspec.to_builtins(pack_arrays(value), builtin_types=(bytes,))
-    if isinstance(value, dict):
+    if type(value) is dict:
         return "dict", [[_plain(k, where), _plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
-    if isinstance(value, list | tuple):
-        return type(value).__name__, [_plain(item, where) for item in value]
-    if isinstance(value, Strategy):
-        return "strategy", strategy_state(value)
-    if callable(value):
-        return "same", None
+    if type(value) in (list, tuple):
+        return type(value).__name__, [_plain(item, where) for item in cast(Iterable[object], value)]
     raise UnsavableError(f"{where} is a {type(value).__name__}")
 
 
 def _restored(kind: str, value: Any) -> Any:
-    if kind == "array":
+    if kind in ("array", "scalar"):
         dtype, shape, data = value
-        return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+        array = np.frombuffer(data, dtype=dtype).reshape(shape).copy()
+        return array if kind == "array" else array[()]
+    if kind == "whole":
+        return int(value, 16)
     if kind == "arrays":
         return unpack_arrays(msgspec.convert(value, list[SavedArray]))
     if kind == "dict":

@@ -58,6 +58,10 @@ class Settings:
             raise ConfigurationError(f"wait_s: got {self.wait_s!r}; allowed: seconds, 0 or more")
         if not (isinstance(self.opinion, str) and self.opinion) and not callable(self.opinion):
             raise ConfigurationError(f"opinion: got {self.opinion!r}; allowed: a metric's name, or a function")
+        if self.privacy is not None and self.average != "mean":
+            raise ConfigurationError(
+                f'average: got {self.average!r} with `privacy`; allowed: "mean", the only one whose noise is known'
+            )
         if not callable(self.identity) and self.identity not in ("auto", "key", "node-id"):
             raise ConfigurationError(
                 f'identity: got {self.identity!r}; allowed: "auto", "key", "node-id" or a function of a node'
@@ -79,7 +83,13 @@ class Settings:
                 f"num_rounds: got {rounds}; allowed: a multiple of rounds_per_slot ({self.rounds_per_slot}), "
                 f"for a slot takes that many rounds"
             )
-        return rounds // self.rounds_per_slot
+        slots = rounds // self.rounds_per_slot
+        if self.privacy is not None and slots > self.privacy.releases:
+            raise ConfigurationError(
+                f"num_rounds: got {rounds}, which are {slots} slots, but the clients give only "
+                f"{self.privacy.releases} opinions (`releases` of the privacy); run fewer slots or promise for more"
+            )
+        return slots
 
 
 def label_of(selector: AbstractSelector) -> str:
@@ -113,7 +123,7 @@ def run_header(
         client_names=names,
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command="",
+            command="start the same Flower app again, with another folder as run=... of GoalDirected",
             versions={
                 "fedelect": fedelect.__version__,
                 "flwr": importlib.metadata.version("flwr"),

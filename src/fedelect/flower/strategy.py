@@ -171,7 +171,7 @@ class GoalDirected(Strategy):
             self._selector = drive.selector
             if stored is not None and drive.slot < slots:
                 self._wait_for_all(clients)
-            return drive.play(keep_initial(self._run, initial_arrays))
+            return drive.play(keep_initial(self._run, initial_arrays, slot=drive.slot))
 
     def _wait_for_all(self, clients: Clients) -> None:
         needed = self._settings.clients_needed(self._selector)

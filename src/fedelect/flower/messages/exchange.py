@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 
@@ -173,9 +174,9 @@ def sound_updates(
 ) -> tuple[dict[ClientId, Message], dict[ClientId, str]]:
     """The training replies that can be averaged, in order of client number, and what is wrong with the others.
 
-    A reply is sound if its arrays have the names and shapes of the model that was sent, and its weight is a number
-    above 0. Where no reply has that form (a strategy may exchange something else than the model), the form that most
-    replies have is what counts.
+    A reply is sound if its arrays have the names and shapes of the model that was sent, can be read and hold neither
+    nan nor infinity, and its weight is a number above 0. Where no reply has that form (a strategy may exchange
+    something else than the model), the form that most replies have is what counts.
 
     Args:
         replies: The replies by client.
@@ -191,6 +192,8 @@ def sound_updates(
             odd[client] = "its update has another form than the model"
         elif weight is not None and not _weighs(reply.content, weight):
             odd[client] = f"its {weight!r} is not a number above 0"
+        elif (fault := _fault(reply.content)) is not None:
+            odd[client] = fault
         else:
             sound[client] = reply
     return sound, odd
@@ -202,23 +205,32 @@ def _form(content: RecordDict) -> tuple[list[object], list[object]]:
 
 
 def _array_form(record: ArrayRecord) -> object:
-    return sorted((name, tuple(array.shape)) for name, array in record.items())
+    return sorted((name, tuple(array.shape), array.stype) for name, array in record.items())
 
 
 def _metric_form(record: MetricRecord) -> object:
     return sorted((name, len(value) if isinstance(value, list) else -1) for name, value in record.items())
 
 
-def is_readable(update: Message) -> bool:
-    """Whether the arrays of an update are what they claim to be; costs as much as to read them."""
+def _fault(content: RecordDict) -> str | None:
+    """What is wrong inside the arrays of an update; costs as much as to read them."""
     try:
-        for record in update.content.array_records.values():
-            for array in record.values():
-                if array.numpy().shape != tuple(array.shape):
-                    return False
+        for record in content.array_records.values():
+            if any(array.numpy().shape != tuple(array.shape) for array in record.values() if array.stype == _NUMPY):
+                return "its update is damaged"
+            if not all_finite(record):
+                return "its update holds values that are not finite"
     except Exception:  # whatever damaged bytes make of it
-        return False
-    return True
+        return "its update is damaged"
+    return None
+
+
+def all_finite(arrays: ArrayRecord) -> bool:
+    """Whether a model is free of nan and infinity; arrays that are not NumPy's are not looked into."""
+    return all(bool(np.isfinite(array.numpy()).all()) for array in arrays.values() if array.stype == _NUMPY)
+
+
+_NUMPY = "numpy.ndarray"  # Flower's word for how its own strategies write an array down
 
 
 def _weighs(content: RecordDict, weight: str) -> bool:

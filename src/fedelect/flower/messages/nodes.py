@@ -77,19 +77,23 @@ class Directory:
         self._identity = identity
         self._names: dict[int, str | None] = {}  # by node id; an id never changes hands
         self._silent: dict[int, int] = {}  # by node id, how often it was asked in vain
+        self._introduced: set[int] = set()  # ids of nodes whose name is but their own word
+        self._impostors: set[int] = set()  # those of them that gave a registered name
+        self._registered: set[str] = set()  # names that are more than a node's word
 
     def present(self) -> dict[str, int]:
         """Name -> node id of every node that is connected and has a name, in order of names.
 
         Of two nodes with one name the last to come counts: the other is, most likely, its predecessor that has not
-        been declared lost yet.
+        been declared lost yet. But a name that a node only says it has never counts where that name is registered,
+        whether the registered node is there or not.
         """
         nodes: list[Any] = list(self._grid.get_nodes())
         self._learn([node for node in nodes if node.node_id not in self._names])
         found: dict[str, int] = {}
         for node in sorted(nodes, key=lambda node: (node.last_activated_at or node.registered_at, node.node_id)):
             name = self._names.get(node.node_id)
-            if name is None:
+            if name is None or self._is_impostor(node.node_id, name):
                 continue
             if name in found:
                 LOG.warning("two nodes are called %s: %s counts, %s does not", name, node.node_id, found[name])
@@ -100,6 +104,23 @@ class Directory:
     def nameless(self) -> list[int]:
         """Ids of the nodes seen that have no name."""
         return [node_id for node_id, name in self._names.items() if name is None]
+
+    @property
+    def registered(self) -> list[str]:
+        """The names seen so far that are more than a node's word, sorted."""
+        return sorted(self._registered)
+
+    def recall(self, registered: Iterable[str]) -> None:
+        """Go on with the registered names of a saved run."""
+        self._registered |= set(registered)
+
+    def _is_impostor(self, node_id: int, name: str) -> bool:
+        if node_id not in self._introduced or name not in self._registered:
+            return False
+        if node_id not in self._impostors:
+            self._impostors.add(node_id)
+            LOG.warning("node %s calls itself %s, a name registered for another: it takes no part", node_id, name)
+        return True
 
     def _learn(self, nodes: Sequence[Node]) -> None:
         if not nodes:
@@ -116,11 +137,18 @@ class Directory:
             known = {node.node_id: str(first + place) for place, node in enumerate(order)}
         else:
             known = {node.node_id: node.name for node in nodes if node.name}
-            known |= self._introductions([node.node_id for node in nodes if not node.name])
+            said = self._introductions([node.node_id for node in nodes if not node.name])
+            self._introduced |= set(said)
+            known |= said
         for node_id, name in known.items():
-            if not name:
+            if name and not _is_name(name):
+                LOG.warning("node %s has a name that is none: %s; %s", node_id, ascii(name[:_LONGEST_NAME]), _NAMES)
+                name = None
+            elif not name:
                 LOG.warning("node %s has no stable name and takes no part; %s", node_id, _REMEDY)
             self._names[node_id] = name or None
+            if name and node_id not in self._introduced:
+                self._registered.add(name)
 
     def _introductions(self, node_ids: Sequence[int]) -> dict[int, str | None]:
         """What the nodes call themselves; None for one that cannot say, or has not answered twice."""
@@ -140,6 +168,14 @@ class Directory:
             said = record.get(INTRODUCTION_KEY) if isinstance(record, ConfigRecord) else None
             names[node_ids[number]] = said if isinstance(said, str) and said else None
         return names
+
+
+_LONGEST_NAME = 100
+_NAMES = f"allowed: up to {_LONGEST_NAME} printable characters; it takes no part"
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and name.isprintable()
 
 
 _REMEDY = (
@@ -164,8 +200,9 @@ class Clients:
         self.count = count
         self.recall(names)
 
-    def recall(self, names: Iterable[str]) -> None:
-        """Go on with the numbers of a saved run."""
+    def recall(self, names: Iterable[str], registered: Iterable[str] = ()) -> None:
+        """Go on with the numbers of a saved run, and with the names that were registered in it."""
+        self._directory.recall(registered)
         self._numbers = {}
         for name in names:
             if name in self._numbers:
@@ -178,6 +215,11 @@ class Clients:
     def names(self) -> tuple[str, ...]:
         """The names so far, by number."""
         return tuple(self._numbers)
+
+    @property
+    def registered(self) -> list[str]:
+        """The names seen so far that are more than a node's word."""
+        return self._directory.registered
 
     def listed(self, clients: Iterable[ClientId]) -> str:
         """What these clients are called."""
@@ -246,4 +288,8 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def _rank(part: str) -> tuple[bool, int, str]:
-    return (False, int(part), "") if part.isdecimal() else (True, 0, part)
+    """Digits by their value, without making a number of them: there may be thousands."""
+    if not part.isdecimal():
+        return True, 0, part
+    digits = part.lstrip("0")
+    return False, len(digits), digits

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.messages.exchange import LOG, Answers, ChosenNodes, addressed, exchange, is_readable, sound_updates
+from fedelect.flower.messages.exchange import LOG, Answers, ChosenNodes, addressed, all_finite, exchange, sound_updates
 from fedelect.flower.messages.nodes import Clients
 from fedelect.vocabulary import ClientId, Cohort
 
@@ -84,10 +84,7 @@ class Rounds:
             arrived = self._round(strategy, slot, round_, trained)
             trained.rounds += 1
             trained.empty_rounds += not arrived
-            if arrived < self.quorum:
-                trained.abandoned = (
-                    f"in round {round_ + 1} the updates of {arrived} members arrived and {self.quorum} are needed"
-                )
+            if trained.abandoned is not None:
                 break
         return trained
 
@@ -113,20 +110,27 @@ class Rounds:
         return answers, list(there)
 
     def _round(self, strategy: Strategy, slot: int, round_: int, trained: Trained) -> int:
-        """One round; returns how many updates arrived."""
+        """One round; returns how many updates arrived. Too few of them are not combined: the slot is given up."""
         here = self.clients.where()
         there = {client: here[client] for client in trained.arrivals if client in here}
         trained.failures |= {client: "not connected" for client in trained.arrivals if client not in there}
         updates = self._updates(strategy, slot, round_, there, trained) if there else {}
-        overall = (slot - 1) * self.per_slot + round_ + 1
-        if updates:
-            updates, arrays, metrics = self._aggregate(strategy, slot, round_, updates, trained)
-            if arrays is not None:
-                trained.model = arrays
-            if metrics is not None:
-                self.train_metrics[overall] = metrics
         for client in updates:
             trained.arrivals[client] += 1
+        if len(updates) < self.quorum:
+            trained.abandoned = (
+                f"in round {round_ + 1} the updates of {len(updates)} members arrived and {self.quorum} are needed"
+            )
+            return len(updates)
+        overall = (slot - 1) * self.per_slot + round_ + 1
+        arrays, metrics = strategy.aggregate_train(self._counted(slot, round_), list(updates.values()))
+        if arrays is not None and not all_finite(arrays):
+            trained.abandoned = f"in round {round_ + 1} the updates were combined to values that are not finite"
+            return len(updates)
+        if arrays is not None:
+            trained.model = arrays
+        if metrics is not None:
+            self.train_metrics[overall] = metrics
         if self.evaluate_fn is not None:
             central = self.evaluate_fn(overall, trained.model)
             if central is not None:
@@ -152,25 +156,6 @@ class Rounds:
                 "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.listed([client]), reason
             )
         return updates
-
-    def _aggregate(
-        self, strategy: Strategy, slot: int, round_: int, updates: dict[ClientId, Message], trained: Trained
-    ) -> tuple[dict[ClientId, Message], ArrayRecord | None, MetricRecord | None]:
-        """What the inner strategy makes of the updates, and of which; damaged ones are looked for only if it fails."""
-        counted = self._counted(slot, round_)
-        try:
-            return updates, *strategy.aggregate_train(counted, list(updates.values()))
-        except Exception:
-            damaged = [client for client, update in updates.items() if not is_readable(update)]
-            if not damaged:
-                raise
-        for client in damaged:
-            trained.failures[client] = "its update is damaged"
-            LOG.warning(
-                "slot %d, round %d: the update of %s is damaged", slot, round_ + 1, self.clients.listed([client])
-            )
-        sound = {client: update for client, update in updates.items() if client not in damaged}
-        return sound, *(strategy.aggregate_train(counted, list(sound.values())) if sound else (None, None))
 
     def _counted(self, slot: int, round_: int) -> int:
         """The number under which the inner strategy and the clients know the round."""
