@@ -174,8 +174,8 @@ function offerCurveChoices() {
   box.replaceChildren(
     element("legend", { textContent: "selectors" }),
     ...allSeries().map((one) => {
-      const tick = element("input", { type: "checkbox", checked: !switchedOff.has(one.name), "data-name": one.name });
-      tick.onchange = () => { tick.checked ? switchedOff.delete(one.name) : switchedOff.add(one.name); drawAll(); };
+      const tick = element("input", { type: "checkbox", checked: !switchedOff.has(one.lasting), "data-name": one.name });
+      tick.onchange = () => { tick.checked ? switchedOff.delete(one.lasting) : switchedOff.add(one.lasting); drawAll(); };
       const key = element("span", { className: "key", "data-series": one.position, style: `--ink: var(--series-${one.position % COLOURS})` });
       return element("label", {}, tick, key, element("span", { className: "key-name", textContent: one.name }));
     }),
