@@ -212,14 +212,14 @@ def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tm
 
 def test_a_run_shows_itself_and_its_page_gets_the_last_word(browser: Browser, tmp_path: Path) -> None:
     run = started(
-        "run", "digits", "--slots", "60", "--workers", "1", "--out", "out", "--live", "--live-port", "0", cwd=tmp_path
+        "run", "digits", "--slots", "120", "--workers", "1", "--out", "out", "--live", "--live-port", "0", cwd=tmp_path
     )
     try:
         browser.open(address_from(run))
         browser.wait(lambda: browser.text("#live").startswith("Complete"), "the run is complete")
         out, _ = run.communicate(timeout=120)
         assert run.returncode == 0 and "records: out" in out
-        assert browser.text("#slot-name") == "60 of 60"
+        assert browser.text("#slot-name") == "120 of 120"
     finally:
         run.kill()
         run.wait(timeout=30)
