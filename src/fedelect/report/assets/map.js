@@ -91,10 +91,11 @@ class Panel {
     const frame = this.frame;
     if (!frame) return `Slot ${slotNow()} of this trial is not on record.`;
     if (!frame.members.size) return `Slot ${frame.slot} was ${frame.status}: nobody was elected.`;
-    const { map } = this.run;
+    const { map, clients } = this.run;
+    const whose = map.clients.length < clients ? " of the clients shown" : "";
     const values = map.clients.map((_, row) => frame.opinion(row)).filter((value) => value !== null);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const heard = values.length ? ` Mean opinion ${mean.toFixed(3)}.` : "";
+    const heard = values.length ? ` Mean opinion${whose} ${mean.toFixed(3)}.` : "";
     const whether = frame.status === "done" ? "" : ` The slot was ${frame.status}.`;
     return `Slot ${frame.slot}: elected ${[...frame.members.keys()].map((client) => this.name(client)).join(", ")}.${heard}${whether}`;
   }
