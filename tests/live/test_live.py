@@ -4,6 +4,8 @@ import http.client
 import json
 import shutil
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -138,6 +140,8 @@ def test_requests_under_another_name_are_refused(server: LiveServer) -> None:
     assert ask(server, "/", host="evil.example")[0] == 421
     assert ask(server, "/data.json", host=f"evil.example:{server.port}")[0] == 421
     assert ask(server, "/data.json", host="192.168.1.7")[0] == 421
+    for name in ("[", "[::1", "[nonsense]", ""):
+        assert ask(server, "/data.json", host=name)[0] == 421
     for name in ("localhost", f"localhost:{server.port}", "127.0.0.1", "[::1]:80"):
         assert ask(server, "/data.json", host=name)[0] == 200
 
@@ -147,17 +151,53 @@ def test_the_server_listens_on_this_machine_alone(server: LiveServer) -> None:
     assert server._http.server_address[0] == LOOPBACK
 
 
-def test_a_port_that_is_taken_is_an_error_if_asked_for_and_none_otherwise(server: LiveServer, tmp_path: Path) -> None:
+def test_a_port_that_is_asked_for_and_taken_is_an_error(server: LiveServer, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}: .*--port"):
         LiveServer(Watch([tmp_path]), port=server.port)
+
+
+def test_the_usual_port_is_taken_if_free_and_passed_over_if_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.socket() as taken:
         taken.bind((LOOPBACK, 0))
-        with LiveServer(Watch([tmp_path])) as first, LiveServer(Watch([tmp_path])) as second:
-            assert first.port != second.port
+        taken.listen()
+        usual = taken.getsockname()[1]
+        monkeypatch.setattr("fedelect.live.server.DEFAULT_PORT", usual)
+        with LiveServer(Watch([tmp_path])) as elsewhere:
+            assert elsewhere.port != usual
+    with LiveServer(Watch([tmp_path])) as there:
+        assert there.port == usual
 
 
-def test_the_last_word_waits_for_a_page_that_looks_and_for_nobody_else(server: LiveServer, tmp_path: Path) -> None:
-    server.last_word(patience_s=5.0)  # nobody ever asked: at once
-    ask(server, "/data.json?after=")
-    server.last_word(patience_s=5.0)  # the newest was given: at once
-    assert server._last_given == server._watch.news().version
+def last_word(server: LiveServer, patience_s: float) -> threading.Thread:
+    waiting = threading.Thread(target=server.last_word, args=(patience_s,), daemon=True)
+    waiting.start()
+    return waiting
+
+
+@pytest.mark.parametrize("asked", ["/", "/data.json?after="])
+def test_the_last_word_waits_until_a_page_that_looks_has_it(server: LiveServer, tmp_path: Path, asked: str) -> None:
+    ask(server, asked)
+    run = sample_run()
+    with open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records[8:])
+    waiting = last_word(server, 60.0)
+    waiting.join(timeout=0.5)
+    assert waiting.is_alive()
+    assert json.loads(ask(server, "/data.json?after=")[1])["complete"]
+    waiting.join(timeout=10.0)
+    assert not waiting.is_alive()
+
+
+def test_the_last_word_waits_no_longer_than_its_patience(server: LiveServer) -> None:
+    ask(server, "/")
+    before = time.monotonic()
+    server.last_word(patience_s=0.4)
+    assert time.monotonic() - before >= 0.4
+
+
+def test_the_last_word_does_not_wait_if_nobody_looks(server: LiveServer) -> None:
+    waiting = last_word(server, 60.0)
+    waiting.join(timeout=10.0)
+    assert not waiting.is_alive()

@@ -1,6 +1,7 @@
 """A live page in a real browser: it follows a run of another process, and survives a server that goes away."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from tests.browser import Browser, browsing
 from tests.sample_runs import sample_run
 
 from fedelect.live import LiveServer, Watch
-from fedelect.records import open_run, read_table
+from fedelect.records import SelectorEntry, open_run, read_table
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("browser")]
 
@@ -67,6 +68,104 @@ def test_a_lost_connection_is_said_and_recovers(browser: Browser, tmp_path: Path
     assert all("ERR_CONNECTION_REFUSED" in line or "ERR_EMPTY_RESPONSE" in line for line in browser.complaints())
 
 
+def panels(browser: Browser) -> list[list[str]]:
+    """What each map shows: the chosen texts of its menus."""
+    found: list[list[str]] = browser.run(
+        "return [...document.querySelectorAll('#maps .panel')].map("
+        "panel => [...panel.querySelectorAll('select')].map(menu => menu.selectedOptions[0].textContent))"
+    )
+    return found
+
+
+def test_maps_keep_their_run_and_selector_when_the_lists_of_them_change(browser: Browser, tmp_path: Path) -> None:
+    browser.look(width=700)
+    late, early = sample_run(), sample_run(seed=4, until=2)
+    with LiveServer(Watch([tmp_path / "late", tmp_path / "early"]), port=0) as server:
+        with open_run(tmp_path / "early", early.header) as writer:
+            writer.append(early.records)
+        browser.open(server.address)
+        browser.wait(lambda: panels(browser) == [["best", "0"]], "the run that is there is shown")
+        browser.run(
+            "const [s, t] = document.querySelectorAll('#maps select'); s.value = t.value = '1';"
+            "s.dispatchEvent(new Event('change')); t.dispatchEvent(new Event('change'))"
+        )
+        browser.click("#selectors input[data-name='best']")
+        with open_run(tmp_path / "late", late.header) as writer:  # comes first in the list
+            writer.append(late.records[:4])
+        browser.wait(lambda: len(panels(browser)) == 2, "the new run has a map")
+        assert panels(browser) == [["early", "random", "1"], ["late", "best", "0"]]
+        ticks = "return [...document.querySelectorAll('#selectors input')].map(t => [t.dataset.name, t.checked])"
+        assert dict(browser.run(ticks)) == {
+            "late: best": True,
+            "late: random": True,
+            "early: best": False,
+            "early: random": True,
+        }
+        shutil.rmtree(tmp_path / "early")
+        fewer = sample_run(trials=1, selectors=(SelectorEntry(label="new", kind="RandomCohort"),))
+        with open_run(tmp_path / "early", fewer.header) as writer:
+            browser.wait(lambda: "early: new" in dict(browser.run(ticks)), "the run that was begun anew is offered")
+            writer.append(fewer.records)
+        browser.wait(lambda: browser.text("#slot-name") == "6 of 6", "its slots are shown")
+        assert panels(browser) == [["early", "new", "0"], ["late", "best", "0"]]
+        assert browser.text("#maps .panel .words").startswith("Slot 6: elected ")
+    browser.open("about:blank")
+    assert all("ERR_" in line for line in browser.complaints())
+    browser.look()
+
+
+def test_a_run_that_is_begun_anew_with_fewer_selectors_is_shown_from_its_first_slot(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run, other = sample_run(), sample_run(selectors=(SelectorEntry(label="random", kind="RandomCohort"),))
+    with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+        with open_run(tmp_path / "run", run.header) as writer:
+            writer.append(run.records[:20])
+        browser.open(server.address)
+        browser.wait(lambda: panels(browser) == [["best", "0"], ["random", "0"]], "both selectors are shown")
+        shutil.rmtree(tmp_path / "run")
+        with open_run(tmp_path / "run", other.header) as writer:
+            browser.wait(lambda: "0 of 12 slots" in browser.text("#live"), "nothing is on record")
+            browser.click("#theme")
+            writer.append(other.records)
+        browser.wait(lambda: browser.text("#live").startswith("Complete"), "the other run is complete")
+        assert panels(browser)[0] == ["random", "0"] and browser.text("#slot-name") == "6 of 6"
+        assert browser.complaints() == []
+
+
+def test_news_that_the_page_fails_to_show_are_told_from_a_lost_connection(browser: Browser, tmp_path: Path) -> None:
+    run = sample_run()
+    with LiveServer(Watch([tmp_path / "run"]), port=0) as server, open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records[:4])
+        browser.open(server.address)
+        browser.wait(lambda: "4 of 24 slots" in browser.text("#live"), "the page is up to date")
+        browser.run("document.getElementById('part-numbers').remove()")
+        writer.append(run.records[4:8])
+        browser.wait(lambda: "failed to show them (TypeError" in browser.text("#live"), "the failure is told")
+        assert "connection" not in browser.text("#live") and "TypeError" in " ".join(browser.complaints())
+    browser.open("about:blank")
+    browser.complaints()
+
+
+def test_a_table_whose_button_was_used_goes_on_being_replaced_and_the_button_keeps_the_focus(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = sample_run()
+    cell = "#table-final tbody tr td:last-child"
+    with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+        with open_run(tmp_path / "run", run.header) as writer:
+            writer.append(run.records[:4])
+            browser.open(server.address)
+            browser.wait(lambda: "4 of 24 slots" in browser.text("#live"), "the page is up to date")
+            browser.run("const b = document.querySelector('button[data-table=table-final]'); b.focus(); b.click()")
+            assert browser.text(cell) == "2"
+            writer.append(run.records[4:])
+        browser.wait(lambda: browser.text("#live").startswith("Complete"), "the run is complete")
+        assert browser.text(cell) == "12"
+        assert browser.run("return document.activeElement.dataset.table") == "table-final"
+    assert browser.complaints() == []
+
+
 def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*FEDELECT, *arguments],
@@ -113,14 +212,14 @@ def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tm
 
 def test_a_run_shows_itself_and_its_page_gets_the_last_word(browser: Browser, tmp_path: Path) -> None:
     run = started(
-        "run", "digits", "--slots", "60", "--workers", "1", "--out", "out", "--live", "--live-port", "0", cwd=tmp_path
+        "run", "digits", "--slots", "120", "--workers", "1", "--out", "out", "--live", "--live-port", "0", cwd=tmp_path
     )
     try:
         browser.open(address_from(run))
         browser.wait(lambda: browser.text("#live").startswith("Complete"), "the run is complete")
         out, _ = run.communicate(timeout=120)
         assert run.returncode == 0 and "records: out" in out
-        assert browser.text("#slot-name") == "60 of 60"
+        assert browser.text("#slot-name") == "120 of 120"
     finally:
         run.kill()
         run.wait(timeout=30)

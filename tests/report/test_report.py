@@ -15,7 +15,7 @@ from tests.sample_runs import PROVENANCE, sample_record, sample_run
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import Run, SelectorEntry, open_run, summarise
-from fedelect.report import write_report
+from fedelect.report import unique_names, write_report
 from fedelect.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -256,3 +256,44 @@ def test_a_place_that_cannot_be_written_is_an_error_with_its_path(tmp_path: Path
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match=r"cannot write the report .*file/report\.html"):
         write_report(sample_run(), tmp_path / "file" / "report.html")
+
+
+def test_a_run_whose_selector_was_told_a_median_says_that_the_plain_mean_is_shown(tmp_path: Path) -> None:
+    run = sample_run()
+    plain = read(write_report(run, tmp_path / "plain.html"))
+    assert "another average" not in plain.text and "Noise" not in plain.text and "from 0 to 1" in plain.text
+    changed = [
+        msgspec.structs.replace(one, reward=0.75) if one.selector == "random" and one.slot < 3 else one
+        for one in run.records
+    ]
+    page = read(write_report(Run(run.header, tuple(changed)), tmp_path / "report.html"))
+    assert "In 4 slots (random) the selector was told another average than the mean of the opinions" in page.text
+    assert page.row("final", "random")[1] == plain.row("final", "random")[1]
+
+
+def test_a_run_of_which_only_noisy_averages_are_on_record_says_so(tmp_path: Path) -> None:
+    run = sample_run()
+    silent = [msgspec.structs.replace(one, opinions=None, reward=1.5, reward_noise=0.25) for one in run.records]
+    page = read(write_report(Run(run.header, tuple(silent)), tmp_path / "report.html"))
+    assert "Noise was added to the averages that the selectors were told (standard deviation 0.25)." in page.text
+    assert "they may lie below 0 or above 1" in page.text and "from 0 to 1" not in page.text
+    assert page.data()["runs"][0]["noisy"] is True
+
+
+def test_noise_in_what_selectors_were_told_does_not_touch_opinions_on_record(tmp_path: Path) -> None:
+    run = sample_run()
+    told = [msgspec.structs.replace(one, reward=1.5, reward_noise=0.1 * one.slot) for one in run.records]
+    page = read(write_report(Run(run.header, tuple(told)), tmp_path / "report.html"))
+    assert "(standard deviation 0.1 to 0.6)." in page.text and "another average" not in page.text
+    assert "they may lie" not in page.text and "from 0 to 1" in page.text
+
+
+def test_a_run_without_a_command_does_not_say_how_to_repeat_it(tmp_path: Path) -> None:
+    run = sample_run(provenance=msgspec.structs.replace(PROVENANCE, command=""))
+    page = read(write_report(run, tmp_path / "report.html"))
+    assert "To repeat it" not in page.text and "Seed 3" in page.text
+
+
+def test_names_of_runs_stay_apart_when_one_is_called_like_the_second_of_another() -> None:
+    assert unique_names(["a", "a (2)", "a", "a", "a (2)"]) == ["a", "a (2)", "a (3)", "a (4)", "a (2) (2)"]
+    assert unique_names(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]

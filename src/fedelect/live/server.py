@@ -95,7 +95,9 @@ class LiveServer:
     def page(self) -> bytes:
         """The page, for a request."""
         with self._lock:
-            return self._watch.page().encode("utf-8")
+            page = self._watch.page().encode("utf-8")
+        self._last_asked = time.monotonic()  # whoever loads the page will ask for news in a moment
+        return page
 
     def news_after(self, version: str) -> bytes | None:
         """The newest update as JSON, or None if `version` is it."""
@@ -107,7 +109,10 @@ class LiveServer:
 
     def is_ours(self, host: str) -> bool:
         """Whether a request with this Host header was meant for this server."""
-        name = urlsplit(f"//{host}").hostname or ""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:  # a bracket that is not closed, or no address in it
+            return False
         if name in ("localhost", self._host):
             return True
         if self._host != LOOPBACK and name in (socket.gethostname().lower(), socket.getfqdn().lower()):

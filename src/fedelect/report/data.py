@@ -40,6 +40,7 @@ def _run(reading: Reading) -> dict[str, Any]:
         "trials": header.trials,
         "curveSlots": slots.tolist(),
         "selectors": [_selector(reading, label, slots) for label in header.labels],
+        "noisy": run.noise_shown,
         "oracle": None if reading.oracle is None else _six(reading.oracle.value),
         "best": None if reading.best is None else header.labels.index(reading.best),
         "largestGap": None if reading.oracle is None else reading.oracle.largest_gap,

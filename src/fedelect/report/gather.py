@@ -17,6 +17,9 @@ STATUSES = ("", "done", "abandoned", "skipped")
 EVERYBODY = "all clients"
 ELECTED = "the elected"
 
+TOLD_TOLERANCE = 1e-9
+"""By how much a reward may differ from the mean of the opinions on record and still be that mean."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Frames:
@@ -53,7 +56,11 @@ class Gathered:
         beliefs: Label -> whose beliefs -> (trials, T) their mean, nan where there is none; empty without beliefs.
         cohorts: Cohort -> (how often it was played, mean opinion), over all selectors and trials.
         unsettled: Label -> (exchanges of beliefs that had not settled, exchanges in all).
-        noisy: Whether noise was added to a reward.
+        noise: (least, greatest) standard deviation of the noise added to a reward, slots without any left out; None
+            if none was added.
+        noise_shown: Whether rewards with noise stand in for opinions that are not on record.
+        told_otherwise: Label -> slots in which the selector was told another average than the mean of the opinions on
+            record by more than `TOLD_TOLERANCE`, noise aside; labels without such a slot are left out.
     """
 
     name: str
@@ -63,7 +70,14 @@ class Gathered:
     beliefs: dict[str, dict[str, Floats]]
     cohorts: dict[Cohort, tuple[int, float]]
     unsettled: dict[str, tuple[int, int]]
-    noisy: bool
+    noise: tuple[float, float] | None
+    noise_shown: bool
+    told_otherwise: dict[str, int]
+
+    @property
+    def noisy(self) -> bool:
+        """Whether noise was added to a reward."""
+        return self.noise is not None
 
     @property
     def header(self) -> RunHeader:
@@ -84,13 +98,15 @@ class Gathering:
         self._totals: dict[Cohort, float] = {}
         self._plays: dict[Cohort, int] = {}
         self._unsettled: dict[str, list[int]] = {}
-        self._noisy = False
+        self._noise: tuple[float, float] | None = None
+        self._noise_shown = False
+        self._told_otherwise: dict[str, int] = {}
 
     def add(self, record: SlotRecord) -> None:
         """Take in one more record."""
         mean = self._table.add(record)
         self._frames[record.selector].add(record)
-        self._noisy = self._noisy or record.reward_noise > 0.0
+        self._add_reward(record, mean)
         if mean is not None:
             self._totals[record.cohort] = self._totals.get(record.cohort, 0.0) + mean
             self._plays[record.cohort] = self._plays.get(record.cohort, 0) + 1
@@ -103,6 +119,15 @@ class Gathering:
             counts = self._unsettled.setdefault(record.selector, [0, 0])
             counts[0] += residual is None or residual > SETTLED_RESIDUAL
             counts[1] += 1
+
+    def _add_reward(self, record: SlotRecord, mean: float | None) -> None:
+        """Note the noise of the reward, or that it is another average than the mean that is shown."""
+        if record.reward_noise > 0.0:
+            least, greatest = self._noise or (record.reward_noise, record.reward_noise)
+            self._noise = min(least, record.reward_noise), max(greatest, record.reward_noise)
+            self._noise_shown = self._noise_shown or (mean is not None and record.opinions is None)
+        elif mean is not None and record.reward is not None and abs(record.reward - mean) > TOLD_TOLERANCE:
+            self._told_otherwise[record.selector] = self._told_otherwise.get(record.selector, 0) + 1
 
     def result(self) -> Gathered:
         """What is known so far; later records do not change it."""
@@ -118,7 +143,9 @@ class Gathering:
             beliefs={label: one.result() for label, one in self._beliefs.items()},
             cohorts={cohort: (plays[cohort], total / plays[cohort]) for cohort, total in self._totals.items()},
             unsettled={label: (missed, of) for label, (missed, of) in self._unsettled.items()},
-            noisy=self._noisy,
+            noise=self._noise,
+            noise_shown=self._noise_shown,
+            told_otherwise=dict(self._told_otherwise),
         )
 
 

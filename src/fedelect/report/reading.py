@@ -1,5 +1,6 @@
 """A run as it is read: its curves, its figures, its oracle and the theorem's bounds; for page and figures alike."""
 
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -99,16 +100,18 @@ def name_of_folder(folder: str | os.PathLike[str]) -> str:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that occurred before.
+    """The names, with a number behind those that occurred before; the least one that makes a name of its own.
 
     >>> unique_names(["a", "b", "a"])
     ['a', 'b', 'a (2)']
+    >>> unique_names(["a", "a (2)", "a"])
+    ['a', 'a (2)', 'a (3)']
     """
-    taken: dict[str, int] = {}
-    found = []
+    given = set(names)
+    found: list[str] = []
     for name in names:
-        taken[name] = taken.get(name, 0) + 1
-        found.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
+        numbered = (f"{name} ({number})" for number in itertools.count(2))
+        found.append(name if name not in found else next(one for one in numbered if one not in given.union(found)))
     return found
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from fedelect.equations.intervals import Interval
 from fedelect.records import RunHeader, SelectorSummary
+from fedelect.report.gather import Gathered
 from fedelect.report.reading import Reading
 from fedelect.report.style import LIGHT_COLOURS
 
@@ -78,7 +79,31 @@ def _warnings(reading: Reading) -> str:
     ):
         if count:
             warnings.append(f"{count:,} {'slot was' if count == 1 else 'slots were'} {what}.")
+    warnings += [*_noise(reading.run), *_told_otherwise(reading.run)]
     return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
+
+
+def _noise(run: Gathered) -> list[str]:
+    if run.noise is None:
+        return []
+    least, greatest = (f"{value:.3g}" for value in run.noise)
+    size = least if least == greatest else f"{least} to {greatest}"
+    text = f"Noise was added to the averages that the selectors were told (standard deviation {size})."
+    if run.noise_shown:
+        text += (
+            " Opinions are not on record, so curves and tables show these averages: they may lie below 0 or above 1."
+        )
+    return [text]
+
+
+def _told_otherwise(run: Gathered) -> list[str]:
+    if not run.told_otherwise:
+        return []
+    slots = sum(run.told_otherwise.values())
+    return [
+        f"In {slots:,} {'slot' if slots == 1 else 'slots'} ({escape(', '.join(run.told_otherwise))}) the selector was "
+        f"told another average than the mean of the opinions, such as a median; curves and tables show the plain mean."
+    ]
 
 
 def numbers(readings: Sequence[Reading]) -> str:
@@ -94,8 +119,10 @@ def numbers(readings: Sequence[Reading]) -> str:
         cells += [_interval(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
         rows.append(_row(key, cells))
     spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in readings) else ""
+    noisy = any(one.run.noise_shown for one in readings)
+    within = ", with noise where only noisy averages are on record" if noisy else ", from 0 to 1"
     return (
-        f"<p>Opinions are the clients' mean score of the trained model, from 0 to 1. {spread}</p>"
+        f"<p>Opinions are the clients' mean score of the trained model{within}. {spread}</p>"
         + _table("final", heads, rows)
         + _targets(readings)
     )
@@ -170,7 +197,8 @@ def _oracle(reading: Reading, *, named: bool) -> str:
     if oracle.smallest_gap is not None and oracle.largest_gap is not None:
         text += (
             f" Gaps to the cohorts seen below it: R_min = {oracle.smallest_gap:.3g}, R_max = {oracle.largest_gap:.3g}; "
-            f"no run can lose more than T R_max = {reading.run.header.slots * oracle.largest_gap:.3g}."
+            f"as far as seen, no run loses more than T R_max = {reading.run.header.slots * oracle.largest_gap:.3g} "
+            f"on average."
         )
     name = f"<strong>{escape(reading.run.name)}</strong>: " if named else ""
     return f"<p>{name}{escape(text)}</p>" + "".join(_bound(reading, number) for number in range(len(reading.bounds)))
@@ -179,7 +207,7 @@ def _oracle(reading: Reading, *, named: bool) -> str:
 def _bound(reading: Reading, number: int) -> str:
     bound = reading.bounds[number]
     end = bound.at_end
-    worth = "vacuous: it allows more than any run can lose" if end.vacuous else "below T R_max"
+    worth = "vacuous: it allows more than any run loses on average, as far as seen" if end.vacuous else "below T R_max"
     text = (
         f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {reading.run.header.slots:,} slots, {worth}."
     )
@@ -217,7 +245,7 @@ def _provenance(reading: Reading, *, named: bool) -> str:
     digest = f", data {escape(header.data_digest)}" if header.data_digest else ""
     return (
         f"{f'<h3>{escape(reading.run.name)}</h3>' if named else ''}"
-        f"<p>To repeat it:</p><pre>{escape(origin.command)}</pre>"
+        f"{f'<p>To repeat it:</p><pre>{escape(origin.command)}</pre>' if origin.command.strip() else ''}"
         f"<p>Seed {header.seed}{engine}{digest}. Started {escape(origin.created)} on {escape(origin.platform)}"
         f"{' with ' + escape(versions) if versions else ''}; records of schema version {header.schema}.</p>"
         f"<details><summary>Configuration</summary><pre>{escape(scenario)}</pre></details>"

@@ -2,6 +2,9 @@
 
 const LOG_FLOOR = 0.01; // on a log scale what is below is not drawn
 
+/** Between which values an opinion lies; one that noise was added to may lie anywhere. */
+const opinionLimits = (run) => (run.noisy ? [-Infinity, Infinity] : [0, 1]);
+
 const view = { log: false, bound: false, whose: null };
 
 /** The stretches of a curve without gaps, as points [slot, low, high], kept within limits. */
@@ -37,7 +40,8 @@ function lineAndBand(ink, one, curve, { limits, log, count, order }) {
   const keep = (value) => (value === null || (log && value < LOG_FLOOR) ? null : value);
   const alone = one.run.curveSlots.length === 1 ? (order - (count - 1) / 2) * (0.6 / count) : 0; // side by side
   const slots = one.run.curveSlots.map((slot) => slot + alone);
-  const band = bandPieces(slots, { mean: curve.mean.map(keep), half: curve.half }, [Math.max(limits[0], lowest), limits[1]]);
+  const [least, most] = limits(one.run);
+  const band = bandPieces(slots, { mean: curve.mean.map(keep), half: curve.half }, [Math.max(least, lowest), most]);
   const colour = ink.of(one.position);
   const line = {
     type: "line",
@@ -75,7 +79,7 @@ function levelLine(ink, slots, value, label, position) {
   };
 }
 
-function curveOption(ink, { curveOf, title, limits = [-Infinity, Infinity], log = false, extra = () => [], digits = 4 }) {
+function curveOption(ink, { curveOf, title, limits = () => [-Infinity, Infinity], log = false, extra = () => [], digits = 4 }) {
   const drawn = shownSeries().map((one) => ({ one, curve: curveOf(one) })).filter(({ curve }) => curve && curve.mean.some((value) => value !== null));
   if (!allSeries().some((one) => curveOf(one)?.mean.some((value) => value !== null))) return null;
   const last = Math.max(...data.runs.map((run) => run.curveSlots.at(-1) ?? 1));
@@ -109,7 +113,7 @@ function oracleLines(ink) {
   });
 }
 
-/** The theorem's bounds, and t R_max, which no run can exceed. */
+/** The theorem's bounds, and t R_max, which no run exceeds on average as far as the cohorts seen tell. */
 function boundLines(ink) {
   if (!view.bound) return [];
   const series = allSeries();
@@ -156,10 +160,10 @@ function curveRows(curveOf) {
 function addCurves() {
   const add = (id, curveOf, options) => new Chart(at(id), { name: options.title, build: (ink) => curveOption(ink, { curveOf, ...options, log: options.log?.(), digits: options.digits }), rows: () => curveRows(curveOf) });
   const named = (name) => (one) => one.selector.curves[name];
-  add("figure-opinion", named("opinion"), { title: "Opinion in each slot", limits: [0, 1], extra: oracleLines });
-  add("figure-running", named("running mean"), { title: "Mean of all slots so far", limits: [0, 1], extra: oracleLines });
+  add("figure-opinion", named("opinion"), { title: "Opinion in each slot", limits: opinionLimits, extra: oracleLines });
+  add("figure-running", named("running mean"), { title: "Mean of all slots so far", limits: opinionLimits, extra: oracleLines });
   add("figure-regret", named("regret"), { title: "Regret", log: () => view.log, extra: boundLines, digits: 2 });
-  add("figure-beliefs", (one) => one.selector.beliefs[view.whose], { title: "Beliefs", limits: [0, Infinity] });
+  add("figure-beliefs", (one) => one.selector.beliefs[view.whose], { title: "Beliefs", limits: () => [0, Infinity] });
   at("log").onchange = (event) => { view.log = event.target.checked; charts.get("Regret").draw(); };
   at("bound").onchange = (event) => { view.bound = event.target.checked; charts.get("Regret").draw(); };
   at("whose").onchange = (event) => { view.whose = event.target.value; charts.get("Beliefs").draw(); };
@@ -174,8 +178,8 @@ function offerCurveChoices() {
   box.replaceChildren(
     element("legend", { textContent: "selectors" }),
     ...allSeries().map((one) => {
-      const tick = element("input", { type: "checkbox", checked: !switchedOff.has(one.name), "data-name": one.name });
-      tick.onchange = () => { tick.checked ? switchedOff.delete(one.name) : switchedOff.add(one.name); drawAll(); };
+      const tick = element("input", { type: "checkbox", checked: !switchedOff.has(one.lasting), "data-name": one.name });
+      tick.onchange = () => { tick.checked ? switchedOff.delete(one.lasting) : switchedOff.add(one.lasting); drawAll(); };
       const key = element("span", { className: "key", "data-series": one.position, style: `--ink: var(--series-${one.position % COLOURS})` });
       return element("label", {}, tick, key, element("span", { className: "key-name", textContent: one.name }));
     }),

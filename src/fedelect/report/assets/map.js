@@ -3,10 +3,14 @@
 const KINDS = { opinion: "opinion", belief: "belief", share: "selection share" };
 const LABELLED_CLIENTS = 60;
 const ROOM_FOR_TWO = 900; // pixels of width from which a single run is shown on two maps, its first and its last selector
+const MOST_PANELS = 4;
 const CANVAS_FROM = 300; // more clients than this are drawn on a canvas, which is faster than SVG
 
-/** kind: what the colour shows; stop: which of the slots; timer: of the play button. */
-const mapView = { kind: "opinion", stop: -1, timer: null };
+/**
+ * kind: what the colour shows; stop: which of the slots; timer: of the play button; offered: the runs that the panels were made
+ * for; chosen: what the panels showed, by name, while there is nothing to draw.
+ */
+const mapView = { kind: "opinion", stop: -1, timer: null, offered: [], chosen: [] };
 const panels = [];
 let panelsMade = 0;
 
@@ -41,6 +45,12 @@ class Panel {
     return data.runs[this.runIndex];
   }
 
+  /** What it shows, by name: places in the list of runs and selectors may change. */
+  get choice() {
+    const run = mapView.offered[this.runIndex];
+    return { run: run.name, label: run.labels[this.index], trial: this.trial, open: this.details.open };
+  }
+
   /** The last slot that the map holds at or before the slider. */
   get frame() {
     const column = this.run.map.slots.findLastIndex((slot) => slot <= slotNow());
@@ -61,6 +71,11 @@ class Panel {
     this.choices.replaceChildren(...made);
   }
 
+  close() {
+    this.chart.close();
+    this.figure.remove();
+  }
+
   show() {
     this.chart.draw();
     this.words.textContent = this.sentence();
@@ -76,10 +91,11 @@ class Panel {
     const frame = this.frame;
     if (!frame) return `Slot ${slotNow()} of this trial is not on record.`;
     if (!frame.members.size) return `Slot ${frame.slot} was ${frame.status}: nobody was elected.`;
-    const { map } = this.run;
+    const { map, clients } = this.run;
+    const whose = map.clients.length < clients ? " of the clients shown" : "";
     const values = map.clients.map((_, row) => frame.opinion(row)).filter((value) => value !== null);
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const heard = values.length ? ` Mean opinion ${mean.toFixed(3)}.` : "";
+    const heard = values.length ? ` Mean opinion${whose} ${mean.toFixed(3)}.` : "";
     const whether = frame.status === "done" ? "" : ` The slot was ${frame.status}.`;
     return `Slot ${frame.slot}: elected ${[...frame.members.keys()].map((client) => this.name(client)).join(", ")}.${heard}${whether}`;
   }
@@ -186,20 +202,21 @@ function mapFrame(ink, map, axis, [left, right, bottom, top], description) {
 }
 
 function addPanel(runIndex, index, trial) {
-  panels.push(new Panel(runIndex, index, trial));
+  const panel = new Panel(runIndex, index, trial);
+  panels.push(panel);
   arrangePanels();
+  return panel;
 }
 
 function removePanel(panel) {
   panels.splice(panels.indexOf(panel), 1);
-  panel.chart.close();
-  panel.figure.remove();
+  panel.close();
   arrangePanels();
 }
 
 function arrangePanels() {
   at("maps").classList.toggle("one", panels.length === 1);
-  at("add-map").hidden = panels.length >= 4;
+  at("add-map").hidden = panels.length >= MOST_PANELS;
   for (const panel of panels) panel.offer();
 }
 
@@ -245,8 +262,11 @@ function offerMapChoices(before) {
     at("colour-by").dataset.kinds = kinds.join();
     at("colour-by").replaceChildren(element("legend", { textContent: "colour by" }), ...kinds.map(choice));
   }
-  if (panels.length) return;
-  data.runs.slice(0, 4).forEach((_, runIndex) => addPanel(runIndex, 0, 0));
+  matchPanels();
+}
+
+function addFirstPanels() {
+  data.runs.slice(0, MOST_PANELS).forEach((_, runIndex) => addPanel(runIndex, 0, 0));
   const last = data.runs[0].selectors.length - 1;
   if (data.runs.length === 1 && last > 0 && innerWidth >= ROOM_FOR_TWO) addPanel(0, last, 0);
 }

@@ -4,7 +4,7 @@ const at = (id) => document.getElementById(id);
 
 let data = JSON.parse(at("data").textContent);
 
-/** Selectors whose lines are switched off, by their name on the page. */
+/** Selectors whose lines are switched off, by run and label: their name on the page changes when a second run comes. */
 const switchedOff = new Set();
 
 /** Every selector of every run, in the order in which colours are dealt. */
@@ -19,11 +19,12 @@ function allSeries() {
       index,
       position: position++,
       name: several ? `${run.name}: ${selector.label}` : selector.label,
+      lasting: JSON.stringify([run.name, selector.label]),
     })),
   );
 }
 
-const shownSeries = () => allSeries().filter((one) => !switchedOff.has(one.name));
+const shownSeries = () => allSeries().filter((one) => !switchedOff.has(one.lasting));
 
 const COLOURS = 8;
 const PATTERNS = ["solid", [8, 4], [2, 3], [11, 3, 2, 3]];
