@@ -158,7 +158,10 @@ def test_whatever_is_saved_of_a_strategy_comes_back_of_the_same_kind() -> None:
     for name, value in given.items():
         back = vars(twin)[name]
         assert type(back) is type(value)
-        assert back.shape == value.shape if isinstance(value, np.ndarray) else back == value
+        if isinstance(value, np.ndarray):
+            assert isinstance(back, np.ndarray) and back.shape == value.shape
+        else:
+            assert back == value
 
 
 class Momentum:
