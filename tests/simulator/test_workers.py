@@ -374,6 +374,8 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path: Path, address: str) -> N
 
 
 @pytest.mark.integration  # a Ray takes 20 s to start and stop on a busy machine
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # some versions of Ray leave files and processes unclosed
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.xdist_group("ray")
 def test_a_local_ray_with_a_killed_actor_records_what_one_process_records(tmp_path: Path) -> None:
     pytest.importorskip("ray")

@@ -33,6 +33,7 @@ class RayActors:
 
     def __init__(self, address: str, *, cores: int, work: Work, ground: Ground) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what is to come; else some versions warn
         try:
             import ray
         except ImportError as error:
