@@ -1,0 +1,104 @@
+"""The FL server's side of elections: it says that a slot begins, and believes certificates, nothing else."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedelect.errors import RemoteProtocolError
+from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
+from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.talk import Agreed, Begin, Notice, Skipped
+
+Hears = Callable[[int, Notice | Ended], None]
+"""Told (client, notice) of whatever the peers say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How an election ended.
+
+    Attributes:
+        slot: The slot that was elected for.
+        certificate: What the server has verified; None if nobody was elected.
+        reason: Why nobody was, in words.
+        seconds: From the beginning until the certificate was verified, or the slot was given up.
+        done: Which clients had decided when the server stopped listening.
+    """
+
+    slot: int
+    certificate: Certificate | None
+    reason: str
+    seconds: float
+    done: frozenset[int]
+
+
+class ServerSide:
+    """What the FL server does in an election. It holds no key and sees no opinion.
+
+    Args:
+        crew: The peers' processes.
+        config: The election, from the roster.
+        verifier: Checks signatures.
+        hears: Told of whatever the peers say.
+    """
+
+    def __init__(
+        self, crew: Crew, config: PeerConfig, verifier: Verifier, hears: Hears = lambda client, notice: None
+    ) -> None:
+        self._crew = crew
+        self._config = config
+        self.chain = CertificateChain(config, verifier)
+        self._hears = hears
+
+    def begin(self, slot: int, *, judged: int = 0, model: Path | None = None, only: tuple[int, ...] = ()) -> None:
+        """Tell the peers (`only` some, if named) that `slot` begins, and which model to judge first."""
+        for client in only or self._crew.processes:
+            self._crew.tell(client, self._command(slot, judged, None if model is None else str(model), None))
+
+    def begin_with(self, slot: int, *, judged: int, opinions: Mapping[int, float | None]) -> None:
+        """The same with opinions that are given; for tests and measurements, where there is no model."""
+        for client, opinion in opinions.items():
+            self._crew.tell(client, self._command(slot, judged, None, opinion))
+
+    def hold(self, slot: int, *, within_s: float, all_of: frozenset[int] = frozenset()) -> Held:
+        """Wait until the slot is decided or given up by all.
+
+        Args:
+            slot: A slot that has begun.
+            within_s: When to stop waiting.
+            all_of: Clients whose own word to wait for, also when there is a certificate already.
+        """
+        began = time.monotonic()
+        certified_at: list[float] = []
+        done: set[int] = set()
+        reasons: dict[int, str] = {}
+
+        def finished(client: int, notice: Notice | Ended) -> bool:
+            self._hears(client, notice)
+            if isinstance(notice, Agreed):
+                if self._admit(notice.certificate) and self.chain.slot == slot and not certified_at:
+                    certified_at.append(time.monotonic())
+                if notice.slot == slot:
+                    done.add(client)
+            elif isinstance(notice, Skipped) and notice.slot == slot:
+                reasons[client] = notice.reason
+            alive = {number for number, process in self._crew.processes.items() if process.alive}
+            return all_of <= done if certified_at else alive <= set(reasons)
+
+        in_time = self._crew.listen(finished, within_s)
+        certificate = self.chain.at(slot)
+        reason = reasons[min(reasons)] if reasons else "" if in_time else f"no word within {within_s:g} s"
+        seconds = (certified_at or [time.monotonic()])[0] - began
+        return Held(slot, certificate, "" if certificate is not None else reason, seconds, frozenset(done))
+
+    def _admit(self, text: str) -> bool:
+        try:
+            certificate = decode_record(bytes.fromhex(text))
+            return isinstance(certificate, Certificate) and self.chain.add(certificate) is Admission.HEAD
+        except (RemoteProtocolError, ValueError):
+            return False  # whoever says such things is not believed; the others are heard on
+
+    def _command(self, slot: int, judged: int, model: str | None, opinion: float | None) -> Begin:
+        last = tuple(encode(certificate).hex() for certificate in self.chain.certificates[-1:])
+        return Begin(slot=slot, judged=judged, model=model, opinion=opinion, certificates=last)
