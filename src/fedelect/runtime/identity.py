@@ -216,6 +216,8 @@ def _check_tls(tls: TlsFiles, name: str) -> None:
         certificate = x509.load_pem_x509_certificate(_read(tls.certificate))
         key = serialization.load_pem_private_key(_read(tls.key, secret=True), password=None)
         certificate.verify_directly_issued_by(authority)
+    except ConfigurationError:
+        raise  # a file that is not there; it is a ValueError too
     except (ValueError, TypeError, InvalidSignature) as error:
         raise ConfigurationError(
             f"the TLS files in {tls.ca.parent} do not belong together: {str(error) or 'not signed by this CA'}; a "

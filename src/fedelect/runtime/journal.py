@@ -1,8 +1,8 @@
 """What a peer must not forget, on disk: its records and its own opinions, each forced there before anybody hears of it.
 
-An entry is its length, a checksum, a kind and its bytes. A crash in the middle of a write leaves an incomplete last entry,
-of which nobody has heard; it is cut off at the next start. Anything else that does not fit is damage, and refused. The
-folder is locked: two processes with one key could vote twice.
+An entry is its length, a checksum, a kind and its bytes. A crash in the middle of a write leaves an incomplete last
+entry, of which nobody has heard; it is cut off at the next start. Anything else that does not fit is damage, and
+refused. The folder is locked: two processes with one key could vote twice.
 """
 
 import os

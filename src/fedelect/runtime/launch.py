@@ -131,6 +131,11 @@ class Crew:
         """By client, its process; also one that has ended."""
         return dict(self._running)
 
+    @property
+    def alive(self) -> frozenset[int]:
+        """The clients whose processes run."""
+        return frozenset(client for client, process in self._running.items() if process.alive)
+
     def start(self, client: int) -> None:
         """Start a peer, for the first time or again after its process has ended."""
         before = self._running.get(client)

@@ -172,12 +172,14 @@ class Node:
     def _name_missing(self) -> None:
         missing = [neighbour for neighbour in self._peer.neighbours if neighbour not in self._up]
         if missing:
-            names = ", ".join(f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing)
+            names = ", ".join(
+                f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing
+            )
             self._tell(
                 Missing(
                     neighbours=tuple(missing),
-                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; a firewall "
-                    f"or a wrong address in the roster; its certificate is of another CA, expired, or not for its "
+                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; a "
+                    f"firewall or a wrong address in the roster; its certificate is of another CA, expired, or not for its "
                     f"address; its roster is another one, in which the two are no neighbours",
                 )
             )
@@ -250,7 +252,9 @@ class Node:
             self._amend(reason=effect.reason, ended_s=time.monotonic())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
         elif isinstance(effect, LiarProven):
-            self._tell(Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}"))
+            self._tell(
+                Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
+            )
 
     def _amend(self, **changes: object) -> None:
         if self._log is not None:
@@ -259,9 +263,7 @@ class Node:
     def _write_log(self) -> None:
         if self._log is None:
             return
-        self._amend(
-            sent=self._sent, sent_bytes=self._sent_bytes, received=self._received, refused=self._refused
-        )
+        self._amend(sent=self._sent, sent_bytes=self._sent_bytes, received=self._received, refused=self._refused)
         with open(self._log_path, "ab") as file:
             file.write(encode_line(self._log))
         self._log = None

@@ -1,4 +1,4 @@
-"""Who is in the federation and how it elects: the one file that all peers and the server share. Nothing in it is secret."""
+"""Who is in the federation and how it elects: the file that all peers and the server share. Nothing in it is secret."""
 
 from pathlib import Path
 from typing import Annotated

@@ -4,14 +4,29 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
-from fedelect.runtime.launch import Crew, Ended
-from fedelect.runtime.talk import Agreed, Begin, Notice, Skipped
+from fedelect.runtime.launch import Ended
+from fedelect.runtime.talk import Agreed, Begin, Command, Notice, Skipped
 
 Hears = Callable[[int, Notice | Ended], None]
 """Told (client, notice) of whatever the peers say."""
+
+
+class Reached(Protocol):
+    """The peers as the server reaches them; see `fedelect.runtime.launch.Crew`."""
+
+    @property
+    def alive(self) -> frozenset[int]:
+        """Who is there."""
+
+    def tell(self, client: int, command: Command) -> None:
+        """Give one peer a command."""
+
+    def listen(self, finished: Callable[[int, Notice | Ended], bool], within_s: float) -> bool:
+        """Hear the peers until `finished` says so; False if that took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +52,14 @@ class ServerSide:
     """What the FL server does in an election. It holds no key and sees no opinion.
 
     Args:
-        crew: The peers' processes.
+        crew: The peers.
         config: The election, from the roster.
         verifier: Checks signatures.
         hears: Told of whatever the peers say.
     """
 
     def __init__(
-        self, crew: Crew, config: PeerConfig, verifier: Verifier, hears: Hears = lambda client, notice: None
+        self, crew: Reached, config: PeerConfig, verifier: Verifier, hears: Hears = lambda client, notice: None
     ) -> None:
         self._crew = crew
         self._config = config
@@ -53,7 +68,7 @@ class ServerSide:
 
     def begin(self, slot: int, *, judged: int = 0, model: Path | None = None, only: tuple[int, ...] = ()) -> None:
         """Tell the peers (`only` some, if named) that `slot` begins, and which model to judge first."""
-        for client in only or self._crew.processes:
+        for client in only or sorted(self._crew.alive):
             self._crew.tell(client, self._command(slot, judged, None if model is None else str(model), None))
 
     def begin_with(self, slot: int, *, judged: int, opinions: Mapping[int, float | None]) -> None:
@@ -83,8 +98,7 @@ class ServerSide:
                     done.add(client)
             elif isinstance(notice, Skipped) and notice.slot == slot:
                 reasons[client] = notice.reason
-            alive = {number for number, process in self._crew.processes.items() if process.alive}
-            return all_of <= done if certified_at else alive <= set(reasons)
+            return all_of <= done if certified_at else self._crew.alive <= set(reasons)
 
         in_time = self._crew.listen(finished, within_s)
         certificate = self.chain.at(slot)

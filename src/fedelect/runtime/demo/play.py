@@ -1,8 +1,8 @@
 """A whole run with real peers on this machine: train, let the peers judge and elect, record.
 
-The calling process plays the FL server: it trains with an engine of the simulator, hands the model to everybody as a file,
-and learns each cohort only from certificates that it verifies. Opinions, means and beliefs stay in the peers' folders;
-they are read after the end, for the report.
+The calling process plays the FL server: it trains with an engine of the simulator, hands the model to everybody as a
+file, and learns each cohort only from certificates that it verifies. Opinions, means and beliefs stay in the peers'
+folders; they are read after the end, for the report.
 """
 
 import platform
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, Training, make_engine, versions_of
 from fedelect.records import open_run
-from fedelect.runtime.demo.elections import Held, Hears, ServerSide
+from fedelect.runtime.demo.elections import Hears, Held, ServerSide
 from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
 from fedelect.runtime.demo.written import LABEL, README, Played, header_of, records_of
 from fedelect.runtime.identity import found, member_names
@@ -95,9 +95,7 @@ def play_demo(
     settings = settings_for(demo.config, seed=demo.seed, faults=demo.faults, slot_s=demo.slot_s)
     if out.exists() and any(out.iterdir()):
         raise ConfigurationError(f"{out} is not empty; name a new folder for the demo")
-    roster = found(
-        fed, addresses=free_addresses(scenario.clients), edges=edges, couplings=couplings, settings=settings
-    )
+    roster = found(fed, addresses=free_addresses(scenario.clients), edges=edges, couplings=couplings, settings=settings)
     models.mkdir()
     (out / "README.md").write_text(README, encoding="utf-8")
     folders = _deal(scenario, fed)

@@ -25,8 +25,8 @@ README = """# A federation of real peers
 
 Made by `fedelect peers demo`.
 
-- `fed/peerNN`: all that a peer has. Its keys, roster and certificate, its own test share, its journal (what it signed, and
-  the certificates), and its own notes (`slots.jsonl`: opinion, mean, belief).
+- `fed/peerNN`: all that a peer has. Its keys, roster and certificate, its own test share, its journal (what it signed,
+  and the certificates), and its own notes (`slots.jsonl`: opinion, mean, belief).
 - `fed/server`: all that the FL server has of the election, the roster. It holds no key.
 - `fed/ca`: the certificate authority. In a real federation lock it away, far from the FL server.
 - `models`: what the server trained, slot by slot, broadcast to all peers as files.

@@ -1,4 +1,4 @@
-"""Links within one process, for tests: queues in place of a network, with the same interface and the same freedom to lose."""
+"""Links within one process, for tests: queues in place of a network, with the same freedom to lose."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class MemoryNetwork:
     """
 
     def __init__(self, tamper: Tamper | None = None) -> None:
-        self._tamper = tamper
+        self.tamper = tamper
         self._lock = threading.Lock()
         self._open: dict[int, tuple[Inbox, frozenset[int]]] = {}
 
@@ -40,7 +40,7 @@ class MemoryNetwork:
 
     def carry(self, sender: int, receiver: int, frame: bytes) -> None:
         """Deliver a frame along a link, if both ends are there."""
-        content = frame if self._tamper is None else self._tamper(sender, receiver, frame)
+        content = frame if self.tamper is None else self.tamper(sender, receiver, frame)
         with self._lock:
             there = self._open.get(receiver)
             if content is not None and there is not None and sender in there[1] and sender in self._open:

@@ -171,9 +171,7 @@ def _rules(realm: str, client: int, neighbours: Mapping[int, tuple[str, str]]) -
             f"asked{number}": (["ingress"], ["declare_subscriber"], says),
         }
         for rule, (flows, messages, key) in allowed.items():
-            rules.append(
-                {"id": rule, "permission": "allow", "flows": flows, "messages": messages, "key_exprs": [key]}
-            )
+            rules.append({"id": rule, "permission": "allow", "flows": flows, "messages": messages, "key_exprs": [key]})
         subjects.append({"id": name, "cert_common_names": [name]})
         policies.append({"rules": list(allowed), "subjects": [name]})
     return {
