@@ -1,4 +1,4 @@
-"""Real processes on this machine, and what goes wrong between them. Every wait has a deadline; nothing is left behind."""
+"""Real processes on this machine, and what goes wrong between them. Waits have deadlines; nothing is left behind."""
 
 import contextlib
 import os
@@ -12,8 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.runtime.federation_kit import (
+    MemoryCrew,
+    Place,
+    dense_cohorts,
+    hold_all,
+    make_federation,
+    opinions_of,
+    place,
+)
 
-from fedelect.protocol import FRAME_LIMIT, SignedValue, Vote, encode
+from fedelect.protocol import FRAME_LIMIT, GossipMessage, SignedValue, Vote, encode
 from fedelect.runtime.demo import ServerSide
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity
 from fedelect.runtime.journal import Journal
@@ -24,15 +33,6 @@ from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.talk import SLOTS_NAME, Link, Missing, Notice, Trouble, decode_logs
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
 from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
-from tests.runtime.federation_kit import (
-    MemoryCrew,
-    Place,
-    dense_cohorts,
-    hold_all,
-    make_federation,
-    opinions_of,
-    place,
-)
 
 pytestmark = pytest.mark.integration
 
@@ -179,7 +179,7 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
         links, inbox = outsider(fed.roster, fed.folders[3], claims=(0, 2, 4)), Inbox()
         links.start(inbox)
         try:
-            up = set()
+            up: set[int] = set()
             until = time.monotonic() + START_S
             while up < {2, 4} and time.monotonic() < until:
                 event = inbox.get(0.5)
@@ -198,6 +198,13 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
     assert log.refused == 0  # not even delivered
 
 
+def forgery(fed: Real, receiver: int) -> GossipMessage:
+    """In the name of client 4 itself, a value that client 2 never signed."""
+    config, head = fed.roster.config(), fed.server.chain.head
+    value = SignedValue(config.digest, 2, head, 2, float("nan"), 0.9, bytes(64))
+    return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(value,))
+
+
 def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused_and_the_others_decide(
     tmp_path: Path,
 ) -> None:
@@ -205,7 +212,9 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
         links, inbox = transport_of(read_identity(fed.folders[4])), Inbox()
         links.start(inbox)
         try:
-            until, up, kept = time.monotonic() + START_S, set(), []
+            until = time.monotonic() + START_S
+            up: set[int] = set()
+            kept: list[bytes] = []
             while up < {0, 1, 2, 3} and time.monotonic() < until:
                 event = inbox.get(0.5)
                 up |= {event.neighbour} if isinstance(event, LinkUp) else set()
@@ -214,9 +223,11 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
                 kept += [event.content] if isinstance(event, Frame) else []
             fed.server.begin_with(2, judged=1, opinions={n: one for n, one in opinions_of(1, 5).items() if n != 4})
             certificate = encode(fed.server.chain.certificates[-1])  # a record is no message
-            for frame in (b"", b"\0" * 50, os.urandom(5000), bytes(FRAME_LIMIT + 1000), certificate, *kept[:50]):
-                for neighbour in range(4):
+            frames = (b"", b"\0" * 50, os.urandom(5000), bytes(FRAME_LIMIT + 1000), certificate, *kept[:50])
+            for neighbour in range(4):
+                for frame in frames:
                     links.send(neighbour, frame)  # what others said to it, handed on as its own
+                links.send(neighbour, encode(forgery(fed, neighbour)))
             fed.finish(2, [0, 1, 2, 3])
         finally:
             links.close()
@@ -224,6 +235,7 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
     assert min(refused) >= 4
     troubles = " ".join(notice.text for _, notice in fed.heard if isinstance(notice, Trouble))
     assert "no frame of a fedelect peer" in troubles and "speaks for client" in troubles
+    assert "proven" not in troubles  # nobody was framed
     assert not fed.crew.alive
 
 

@@ -178,9 +178,9 @@ class Node:
             self._tell(
                 Missing(
                     neighbours=tuple(missing),
-                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; a "
-                    f"firewall or a wrong address in the roster; its certificate is of another CA, expired, or not for its "
-                    f"address; its roster is another one, in which the two are no neighbours",
+                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; "
+                    f"a firewall, or a wrong address in the roster; its certificate is of another CA, expired, or "
+                    f"not for its address; its roster is another one, in which the two are no neighbours",
                 )
             )
 
