@@ -5,10 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fedelect.cli import main
 from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
@@ -16,39 +18,55 @@ from fedelect.records import read_run, sorted_records
 from fedelect.runtime.identity import SIGNING_KEY_NAME, read_identity
 from fedelect.simulator import Plan, parse_selectors, simulate
 
-
-def fedelect(folder: Path, *arguments: str, stdin: str = "", timeout_s: float = 60.0) -> tuple[int, str, str]:
-    command = [sys.executable, "-m", "fedelect", *arguments]
-    done = subprocess.run(command, input=stdin, cwd=folder, capture_output=True, text=True, timeout=timeout_s)
-    return done.returncode, done.stdout, done.stderr
+Fedelect = Callable[..., tuple[int, str, str]]
 
 
-def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(tmp_path: Path) -> None:
+@pytest.fixture
+def fedelect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedelect:
+    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process keeps its own handlers
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedelect", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fedelect: Fedelect, tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("10.0.0.1:7447\nalpha.example:7447\n\n10.0.0.3:7447\n")
-    code, out, _ = fedelect(tmp_path, "peers", "init", "--clients", "3", "--hosts", "hosts.txt", "--out", "fed")
+    code, out, _ = fedelect("peers", "init", "--clients", "3", "--hosts", "hosts.txt", "--out", "fed")
     assert code == 0 and "3 peers" in out and "2 signatures make a certificate" in out
     identity = read_identity(tmp_path / "fed" / "peer01")
     assert identity.roster.members[1].address == "alpha.example:7447"
     assert identity.config.digest.hex() in out
-    code, _, err = fedelect(tmp_path, "peers", "init", "--clients", "3", "--out", "fed")
+    code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
     assert code == 1 and "not empty" in err
-    code, _, err = fedelect(tmp_path, "peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
+    code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
 
 
-def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(tmp_path: Path) -> None:
-    assert fedelect(tmp_path, "peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(
+    fedelect: Fedelect, tmp_path: Path
+) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
     (tmp_path / "fed" / "peer00" / "ca.pem").unlink()
     (tmp_path / "fed" / "peer01" / SIGNING_KEY_NAME).write_text("ab" * 32)
-    code, out, err = fedelect(tmp_path, "peer", "fed/peer00")
+    code, out, err = fedelect("peer", "fed/peer00")
     assert (code, out) == (1, "") and "ca.pem" in err
-    code, out, err = fedelect(tmp_path, "peer", "fed/peer01")
+    code, out, err = fedelect("peer", "fed/peer01")
     assert (code, out) == (1, "") and "not in the roster" in err
 
 
 @pytest.mark.integration
-def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(tmp_path: Path) -> None:
-    assert fedelect(tmp_path, "peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedelect: Fedelect, tmp_path: Path) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
     command = [sys.executable, "-m", "fedelect", "peer", "fed/peer00", "--missing-after", "0.5"]
     peer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -68,12 +86,12 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
     tmp_path: Path,
 ) -> None:
     before = children_of_nobody()
-    code, out, err = fedelect(
-        tmp_path, "peers", "demo", "--clients", "6", "--slots", "5", "--out", "d", timeout_s=240.0
-    )
+    command = [sys.executable, "-m", "fedelect", "peers", "demo", "--clients", "6", "--slots", "5", "--out", "d"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240.0)
+    code, out, err = done.returncode, done.stdout, done.stderr
     assert code == 0, err
     assert "open the report" in out and (tmp_path / "d" / "report.html").stat().st_size > 10_000
-    assert "after the\nend" in (tmp_path / "d" / "README.md").read_text()
+    assert "from the peers' folders after the end" in (tmp_path / "d" / "README.md").read_text()
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
     config = sized(load_config("digits"), 6, None)
