@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fedelect.analytics import democratized
-from fedelect.protocol import Certificate, PeerConfig
 from fedelect.runtime.demo import ServerSide, couplings_for, free_addresses, settings_for
 from fedelect.runtime.identity import found, member_names, read_identity
 from fedelect.runtime.journal import Journal
@@ -102,6 +101,7 @@ class MemoryCrew:
 
     def start(self, client: int) -> None:
         identity = read_identity(self._folders[client])
+        self.config = identity.config
         inbox, journal = Inbox(), Journal(self._folders[client])
         node = Node(
             config=identity.config,
@@ -164,8 +164,3 @@ def hold_all(server: ServerSide, where: Place, slots: int, *, first: int = 1, wi
         assert held.done == everybody, f"slot {slot} was decided by {sorted(held.done)} only"
         cohorts.append(held.certificate.cohort)
     return cohorts
-
-
-def verified(config: PeerConfig, certificates: tuple[Certificate, ...]) -> bool:
-    """Whether a quorum of the federation signed each of these."""
-    return all(len(one.signatures) >= config.quorum for one in certificates)

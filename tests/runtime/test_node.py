@@ -111,6 +111,16 @@ def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_
     assert server.hold(2, within_s=10.0).certificate is not None
 
 
+def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(crews: Crews) -> None:
+    crew, server, _ = crews()
+    cohorts = hold_all(server, place(), 3)
+    late = ServerSide(crew, crew.config, Ed25519Verifier())
+    late.begin_with(4, judged=3, opinions=opinions_of(3, 5))
+    held = late.hold(4, within_s=20.0)
+    assert held.certificate is not None
+    assert [one.cohort for one in late.chain.certificates] == [*cohorts, held.certificate.cohort]
+
+
 def test_neighbours_that_are_not_up_are_named_with_the_usual_causes(crews: Crews) -> None:
     crew, _, _ = crews()
     crew.stop(1)

@@ -228,6 +228,7 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
                 for frame in frames:
                     links.send(neighbour, frame)  # what others said to it, handed on as its own
                 links.send(neighbour, encode(forgery(fed, neighbour)))
+            links.send(0, bytes(3 * FRAME_LIMIT))  # more than the links themselves take
             fed.finish(2, [0, 1, 2, 3])
         finally:
             links.close()

@@ -20,7 +20,7 @@ from typing import Self
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.processes import ONE_THREAD
 from fedelect.runtime.process import END_S
-from fedelect.runtime.talk import Command, Notice, Ready, Stop, Trouble, decode_notice, encode_line
+from fedelect.runtime.talk import Command, Missing, Notice, Ready, Stop, Trouble, decode_notice, encode_line
 
 LOG_NAME = "log.txt"
 """What a peer's process prints by accident, in its folder."""
@@ -185,12 +185,10 @@ class Crew:
         def ready(client: int, notice: Notice | Ended) -> bool:
             if isinstance(notice, Ready):
                 waiting.discard(client)
-            elif isinstance(notice, Trouble):
+            elif isinstance(notice, Trouble | Missing):
                 troubles[client] = notice.text
             elif isinstance(notice, Ended):
                 raise RunError(f"peer {client} ended at once: {troubles.get(client, self._last_words(client))}")
-            elif hasattr(notice, "text"):
-                troubles[client] = notice.text
             return not waiting
 
         if not self.listen(ready, within_s):

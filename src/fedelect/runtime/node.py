@@ -48,6 +48,7 @@ from fedelect.runtime.talk import (
     Missing,
     Notice,
     Ready,
+    Recount,
     Skipped,
     SlotLog,
     Stop,
@@ -145,6 +146,10 @@ class Node:
             self._linked(event.neighbour, isinstance(event, LinkUp))
         elif isinstance(event, Begin):
             self._begin(event)
+        elif isinstance(event, Recount):
+            for certificate in self._peer.chain.certificates:
+                if certificate.slot > event.after:
+                    self._tell_agreed(certificate)
 
     def _receive(self, frame: Frame) -> None:
         self._received += 1
@@ -246,8 +251,7 @@ class Node:
     def _note(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
             self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=time.monotonic())
-            certificate = encode(effect.certificate).hex()
-            self._tell(Agreed(slot=effect.slot, cohort=effect.cohort, certificate=certificate))
+            self._tell_agreed(effect.certificate)
         elif isinstance(effect, SlotSkipped):
             self._amend(reason=effect.reason, ended_s=time.monotonic())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
@@ -255,6 +259,10 @@ class Node:
             self._tell(
                 Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
             )
+
+    def _tell_agreed(self, certificate: Certificate) -> None:
+        shown = encode(certificate).hex()
+        self._tell(Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=shown))
 
     def _amend(self, **changes: object) -> None:
         if self._log is not None:

@@ -1,7 +1,7 @@
 """A real peer as a process: its folder, commands on standard input, notices on standard output.
 
-It ends when it is told to, when its input ends (because whoever started it is gone) or by SIGTERM or SIGINT, and
-always within `END_S` seconds. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
+It ends when it is told to, by SIGTERM, or when its input ends because whoever started it is gone; then within `END_S`
+seconds, whatever it is doing. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
 """
 
 import contextlib

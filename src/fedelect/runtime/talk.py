@@ -27,11 +27,17 @@ class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_field
     certificates: tuple[str, ...] = ()
 
 
+class Recount(Struct, frozen=True, kw_only=True, tag="recount", forbid_unknown_fields=True):
+    """Say `agreed` again for every certificate of a slot after `after`, oldest first; for a server that missed some."""
+
+    after: int = 0
+
+
 class Stop(Struct, frozen=True, tag="stop", forbid_unknown_fields=True):
     """Close the links and end."""
 
 
-Command = Begin | Stop
+Command = Begin | Recount | Stop
 """What a host can be told."""
 
 
@@ -132,7 +138,7 @@ def decode_command(line: bytes) -> Command:
         ConfigurationError: It is none.
     """
     try:
-        return msgspec.json.decode(line, type=Begin | Stop)
+        return msgspec.json.decode(line, type=Begin | Recount | Stop)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
 from fedelect.runtime.launch import Ended
-from fedelect.runtime.talk import Agreed, Begin, Command, Notice, Skipped
+from fedelect.runtime.talk import Agreed, Begin, Command, Notice, Recount, Skipped
 
 Hears = Callable[[int, Notice | Ended], None]
 """Told (client, notice) of whatever the peers say."""
@@ -66,9 +66,9 @@ class ServerSide:
         self.chain = CertificateChain(config, verifier)
         self._hears = hears
 
-    def begin(self, slot: int, *, judged: int = 0, model: Path | None = None, only: tuple[int, ...] = ()) -> None:
-        """Tell the peers (`only` some, if named) that `slot` begins, and which model to judge first."""
-        for client in only or sorted(self._crew.alive):
+    def begin(self, slot: int, *, judged: int = 0, model: Path | None = None) -> None:
+        """Tell the peers that `slot` begins, and which model to judge first."""
+        for client in sorted(self._crew.alive):
             self._crew.tell(client, self._command(slot, judged, None if model is None else str(model), None))
 
     def begin_with(self, slot: int, *, judged: int, opinions: Mapping[int, float | None]) -> None:
@@ -82,7 +82,7 @@ class ServerSide:
         Args:
             slot: A slot that has begun.
             within_s: When to stop waiting.
-            all_of: Clients whose own word to wait for, also when there is a certificate already.
+            all_of: Clients whose own word to wait for, as long as they are alive, also when there is a certificate.
         """
         began = time.monotonic()
         certified_at: list[float] = []
@@ -92,13 +92,14 @@ class ServerSide:
         def finished(client: int, notice: Notice | Ended) -> bool:
             self._hears(client, notice)
             if isinstance(notice, Agreed):
-                if self._admit(notice.certificate) and self.chain.slot == slot and not certified_at:
+                if self._admit(client, notice.certificate) and self.chain.slot == slot and not certified_at:
                     certified_at.append(time.monotonic())
                 if notice.slot == slot:
                     done.add(client)
             elif isinstance(notice, Skipped) and notice.slot == slot:
                 reasons[client] = notice.reason
-            return all_of <= done if certified_at else self._crew.alive <= set(reasons)
+            alive = self._crew.alive
+            return all_of & alive <= done | set(reasons) if certified_at else alive <= set(reasons)
 
         in_time = self._crew.listen(finished, within_s)
         certificate = self.chain.at(slot)
@@ -106,12 +107,18 @@ class ServerSide:
         seconds = (certified_at or [time.monotonic()])[0] - began
         return Held(slot, certificate, "" if certificate is not None else reason, seconds, frozenset(done))
 
-    def _admit(self, text: str) -> bool:
+    def _admit(self, client: int, text: str) -> bool:
+        """Whether this is a certificate, and the last one; if those before it are not known, the peer is asked."""
         try:
             certificate = decode_record(bytes.fromhex(text))
-            return isinstance(certificate, Certificate) and self.chain.add(certificate) is Admission.HEAD
+            if not isinstance(certificate, Certificate):
+                return False
+            admission = self.chain.add(certificate)
         except (RemoteProtocolError, ValueError):
             return False  # whoever says such things is not believed; the others are heard on
+        if admission is Admission.UNLINKED:
+            self._crew.tell(client, Recount(after=self.chain.slot))
+        return admission is Admission.HEAD
 
     def _command(self, slot: int, judged: int, model: str | None, opinion: float | None) -> Begin:
         last = tuple(encode(certificate).hex() for certificate in self.chain.certificates[-1:])
