@@ -65,6 +65,7 @@ class ServerSide:
         self._config = config
         self.chain = CertificateChain(config, verifier)
         self._hears = hears
+        self._asked: set[int] = set()  # who was asked for its whole history in this election
 
     def begin(self, slot: int, *, judged: int = 0, model: Path | None = None) -> None:
         """Tell the peers that `slot` begins, and which model to judge first."""
@@ -84,6 +85,7 @@ class ServerSide:
             within_s: When to stop waiting.
             all_of: Clients whose own word to wait for, as long as they are alive, also when there is a certificate.
         """
+        self._asked.clear()
         began = time.monotonic()
         certified_at: list[float] = []
         done: set[int] = set()
@@ -116,8 +118,9 @@ class ServerSide:
             admission = self.chain.add(certificate)
         except (RemoteProtocolError, ValueError):
             return False  # whoever says such things is not believed; the others are heard on
-        if admission is Admission.UNLINKED:
-            self._crew.tell(client, Recount(after=self.chain.slot))
+        if admission is Admission.UNLINKED and client not in self._asked:
+            self._asked.add(client)
+            self._crew.tell(client, Recount())  # all of it: what is missing may have branched off anywhere
         return admission is Admission.HEAD
 
     def _command(self, slot: int, judged: int, model: str | None, opinion: float | None) -> Begin:
