@@ -45,7 +45,7 @@ def test_the_wheel_works_in_an_empty_environment(installed: Path, tmp_path: Path
 def test_the_atlases_come_with_the_wheel_and_need_no_extra(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "fedelect", "bench", "selectors", "--trials", "2", "--slots", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "digits" in done.stdout and "bp-ucb" in done.stdout
+    assert "paper: 5 of 20 clients" in done.stdout and "bp-ucb" in done.stdout
 
 
 @pytest.mark.xdist_group("wheel")

@@ -1,0 +1,212 @@
+"""What an election between real processes costs: time, bytes and messages, beside the floor that the network sets.
+
+    python benchmarks/election.py                       # 5, 10, 20 and 40 peers
+    python benchmarks/election.py --clients 5 --slots 4
+
+Peers run on this machine, a process each, over mutual TLS, on a ring with chords (four neighbours each), ready for no
+fault, with 10 rounds of belief messages. The time of a slot starts when the last peer has its opinion and ends when the
+first, or the last, peer holds the certificate; clocks are one machine's monotonic clock. The floor is the number of
+rounds that must follow each other (beliefs, flood, then the votes' way through the graph) times half the round trip
+measured between two processes over the same links; it knows nothing of the processor time that signatures take on a
+machine with fewer cores than peers, which is measured beside it.
+"""
+
+import sys
+
+if sys.path[0].endswith("benchmarks"):
+    del sys.path[0]  # selectors.py there would hide the standard library's
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from fedelect.processes import usable_cores
+from fedelect.protocol import PeerConfig
+from fedelect.protocol.graph import surviving_diameter
+from fedelect.runtime.demo import ServerSide, free_addresses
+from fedelect.runtime.identity import found, member_names, read_identity
+from fedelect.runtime.launch import Crew
+from fedelect.runtime.process import transport_of
+from fedelect.runtime.roster import Settings
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import SLOTS_NAME, decode_logs
+from fedelect.runtime.transport import Frame, Inbox, LinkUp
+from fedelect.seeds import stream
+
+SIZES = (5, 10, 20, 40)
+WARM_UP = 2  # slots that are not counted
+PINGS = 200
+FRAME_BYTES = 1000
+_TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+
+_ECHO = """
+import sys
+from pathlib import Path
+from fedelect.runtime.identity import read_identity
+from fedelect.runtime.process import transport_of
+from fedelect.runtime.transport import Frame, Inbox
+links, inbox = transport_of(read_identity(Path(sys.argv[1]))), Inbox()
+links.start(inbox)
+while (event := inbox.get(20.0)) is not None:
+    if isinstance(event, Frame):
+        if not event.content:
+            break
+        links.send(event.neighbour, event.content)
+links.close()
+"""
+
+
+def ring(clients: int) -> tuple[tuple[int, int], ...]:
+    """Everybody linked to the next and the one after it."""
+    pairs = {(min(n, m), max(n, m)) for n in range(clients) for m in ((n + 1) % clients, (n + 2) % clients)}
+    return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def federation(out: Path, clients: int) -> tuple[PeerConfig, dict[int, Path]]:
+    edges = ring(clients)
+    roster = found(
+        out,
+        addresses=free_addresses(clients),
+        edges=edges,
+        couplings=(-0.001,) * len(edges),
+        settings=Settings(budget=min(5, clients // 2), resend_s=2.0, slot_s=120.0),
+    )
+    return roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
+
+
+def round_trip_s(out: Path) -> float:
+    """Median time of a frame to another process and back over the links that peers use."""
+    _, folders = federation(out, 2)
+    echo = subprocess.Popen([sys.executable, "-c", _ECHO, str(folders[1])])
+    links, inbox = transport_of(read_identity(folders[0])), Inbox()
+    links.start(inbox)
+    try:
+        until = time.monotonic() + 60.0
+        while not isinstance(inbox.get(1.0), LinkUp):
+            if time.monotonic() > until:
+                raise SystemExit("the echo never came up")
+        times = []
+        for _ in range(PINGS):
+            began = time.monotonic()
+            links.send(1, bytes(FRAME_BYTES))
+            while not isinstance(inbox.get(5.0), Frame):
+                if time.monotonic() - began > 5.0:
+                    break
+            times.append(time.monotonic() - began)
+        links.send(1, b"")
+        return statistics.median(times)
+    finally:
+        echo.wait(30.0)
+        links.close()
+
+
+def processor_s(numbers: list[int]) -> float:
+    """Processor time that these processes have used; 0 where the system does not say."""
+    total = 0
+    for number in numbers:
+        path = Path(f"/proc/{number}/stat")
+        if path.exists():
+            fields = path.read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+    return total / _TICK
+
+
+def measure(out: Path, clients: int, slots: int) -> dict[str, float]:
+    config, folders = federation(out, clients)
+    everybody = frozenset(range(clients))
+    with Crew(folders) as crew:
+        began = time.monotonic()
+        crew.start_all(300.0)
+        start_s = time.monotonic() - began
+        numbers = [process.number for process in crew.processes.values()]
+        server = ServerSide(crew, config, Ed25519Verifier())
+        used = 0.0
+        for slot in range(1, WARM_UP + slots + 1):
+            if slot == WARM_UP + 1:
+                used = processor_s(numbers)
+            rng = stream(1, "opinions", slot)
+            given: dict[int, float | None] = dict(enumerate(rng.random(clients).tolist()))
+            server.begin_with(slot, judged=slot - 1, opinions=given)
+            held = server.hold(slot, within_s=150.0, all_of=everybody)
+            if held.done != everybody:
+                raise SystemExit(f"slot {slot} was not decided by all: {held.reason}")
+        used = processor_s(numbers) - used
+    logs = [
+        [log for log in decode_logs((folder / SLOTS_NAME).read_bytes()) if log.slot > WARM_UP]
+        for folder in folders.values()
+    ]
+    first, last, sent, size = [], [], [], []
+    for of_slot in zip(*logs, strict=True):
+        ready = max(log.began_s for log in of_slot)
+        ended = [log.ended_s for log in of_slot if log.ended_s is not None]
+        first.append(min(ended) - ready)
+        last.append(max(ended) - ready)
+        sent.append(statistics.mean(log.sent for log in of_slot))
+        size.append(statistics.mean(log.sent_bytes for log in of_slot))
+    diameter = surviving_diameter(clients, config.edges, 0)
+    return {
+        "clients": clients,
+        "start_s": start_s,
+        "first_certificate_s": statistics.median(first),
+        "all_certified_s": statistics.median(last),
+        "slowest_s": max(last),
+        "rounds": config.rounds + config.flood_rounds + diameter,
+        "messages_per_peer": statistics.mean(sent),
+        "bytes_per_peer": statistics.mean(size),
+        "processor_s_per_slot": used / slots,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--out", type=Path, help="JSON file for the figures")
+    options = parser.parse_args()
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    cores = usable_cores()
+    print(f"{platform.machine()}, {cores} cores, load {load:.1f} before the start; median of {options.slots} slots")
+    with tempfile.TemporaryDirectory() as folder:
+        trip = round_trip_s(Path(folder) / "ping")
+        print(f"round trip of {FRAME_BYTES} bytes between two processes: {1000 * trip:.2f} ms (median of {PINGS})\n")
+        names = (
+            "peers",
+            "links up",
+            "first cert.",
+            "all have it",
+            "rounds",
+            "floor",
+            "processor/cores",
+            "messages",
+            "kB",
+        )
+        print(" | ".join(f"{name:>11}" for name in names))
+        rows = []
+        for clients in options.clients:
+            row = measure(Path(folder) / str(clients), clients, options.slots)
+            row |= {"floor_s": row["rounds"] * trip / 2, "round_trip_s": trip, "cores": cores, "load": load}
+            rows.append(row)
+            cells = (
+                f"{clients}",
+                f"{row['start_s']:.1f} s",
+                f"{1000 * row['first_certificate_s']:.0f} ms",
+                f"{1000 * row['all_certified_s']:.0f} ms",
+                f"{row['rounds']:.0f}",
+                f"{1000 * row['floor_s']:.1f} ms",
+                f"{1000 * row['processor_s_per_slot'] / cores:.0f} ms",
+                f"{row['messages_per_peer']:.0f}",
+                f"{row['bytes_per_peer'] / 1000:.1f}",
+            )
+            print(" | ".join(f"{cell:>11}" for cell in cells), flush=True)
+    if options.out is not None:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

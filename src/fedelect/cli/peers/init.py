@@ -1,0 +1,99 @@
+"""`fedelect peers init`: the folders of a new federation of real peers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from fedelect.cli.load import load_config
+from fedelect.errors import ConfigurationError
+from fedelect.scenario import ScenarioConfig
+from fedelect.scenario.topology import draw_topology
+from fedelect.vocabulary import Floats, Ints
+
+FIRST_PORT = 7447
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """What of a scenario the exchange of beliefs depends on; no data are needed for it."""
+
+    config: ScenarioConfig
+    clients: int
+    edges: Ints
+    edge_lengths_km: Floats
+
+
+def init(
+    out: Annotated[Path, typer.Option(help="Folder to make; it must not hold anything.")],
+    clients: Annotated[int | None, typer.Option(help="How many peers; the scenario's number if left out.")] = None,
+    budget: Annotated[int | None, typer.Option(help="How many of them train in a slot.")] = None,
+    scenario: Annotated[str, typer.Option(help="Preset or TOML file that gives graph and beliefs.")] = "digits",
+    hosts: Annotated[
+        Path | None,
+        typer.Option(
+            help="Text file with HOST:PORT of each peer, one in a line, in client order. "
+            f"If left out, all on this machine, ports from {FIRST_PORT}."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Fixes cold-start groups and ties.")] = 1,
+    faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
+    lying: Annotated[bool, typer.Option("--lying", help="Those may also lie; takes more signatures.")] = False,
+    slot_s: Annotated[float, typer.Option(help="Seconds after which peers give a slot up.")] = 60.0,
+) -> None:
+    """Write roster, graph, CA and one folder for each peer; bring each folder to its machine.
+
+    Whoever runs this holds all keys for a moment: it must not be whoever runs the FL server.
+    """
+    from fedelect.runtime.demo import couplings_for, settings_for
+    from fedelect.runtime.identity import found
+
+    config = sized(load_config(scenario), clients, budget)
+    topology = draw_topology(config.topology, config.clients, seed=config.seed)
+    edges, couplings = couplings_for(_Linked(config, config.clients, topology.edges, topology.edge_lengths_km))
+    roster = found(
+        out,
+        addresses=_addresses(hosts, config.clients),
+        edges=edges,
+        couplings=couplings,
+        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s),
+    )
+    election = roster.config()
+    console = Console()
+    lines = (
+        f"{config.clients} peers, {len(edges)} links, {election.quorum} signatures make a certificate",
+        f"configuration {election.digest.hex()}: the same on every machine, or they do not talk",
+        f"bring each {out}/peerNN to its machine and there run: fedelect peer peerNN",
+        f"{out}/server (the roster, no key) is for the FL server; lock {out}/ca away",
+    )
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def sized(config: ScenarioConfig, clients: int | None, budget: int | None) -> ScenarioConfig:
+    """The scenario with another number of clients, as far as it can have one."""
+    number = config.clients if clients is None else clients
+    iid = min(config.data.iid_clients, number)
+    return msgspec.structs.replace(
+        config,
+        clients=number,
+        budget=min(config.budget, number) if budget is None else budget,
+        data=msgspec.structs.replace(config.data, iid_clients=iid),
+    )
+
+
+def _addresses(hosts: Path | None, clients: int) -> tuple[str, ...]:
+    if hosts is None:
+        return tuple(f"127.0.0.1:{FIRST_PORT + client}" for client in range(clients))
+    try:
+        lines = tuple(line.strip() for line in hosts.read_text(encoding="utf-8").splitlines() if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {hosts}: {error}; give a text file with HOST:PORT lines") from error
+    wrong = [line for line in lines if not line.rpartition(":")[0] or not line.rpartition(":")[2].isdecimal()]
+    if wrong or len(lines) != clients:
+        what = f"{wrong[0]!r}" if wrong else f"{len(lines)} lines"
+        raise ConfigurationError(f"{hosts} must hold HOST:PORT for each of {clients} clients, got {what}")
+    return lines

@@ -1,0 +1,39 @@
+"""`fedelect peer`: be one real peer, from its folder."""
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def peer(
+    folder: Annotated[Path, typer.Argument(help="The peer's folder, as `fedelect peers init` made it.")],
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Stay when the commands end (they come on standard input); stop by a signal.")
+    ] = False,
+    missing_after: Annotated[
+        float, typer.Option(help="Seconds after which neighbours that are not up are named.")
+    ] = 10.0,
+) -> None:
+    """Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/PEERS.md).
+
+    It does not start without TLS, or with a key that is not in the roster.
+    """
+    from fedelect.runtime.process import serve
+    from fedelect.runtime.talk import Notice, encode_line
+
+    lock = threading.Lock()
+
+    def tell(notice: Notice) -> None:
+        with lock:
+            sys.stdout.buffer.write(encode_line(notice))
+            sys.stdout.buffer.flush()
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        serve(folder, sys.stdin.buffer, tell, stay=stay, missing_after_s=missing_after)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

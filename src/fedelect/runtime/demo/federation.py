@@ -1,0 +1,62 @@
+"""The graph and settings of a scenario as those of real peers, and addresses on this machine."""
+
+import contextlib
+import socket
+
+from fedelect.analytics.democratized import LinkedClients, couplings_of
+from fedelect.errors import ConfigurationError
+from fedelect.runtime.roster import Settings
+from fedelect.scenario import ScenarioConfig
+from fedelect.seeds import derive
+
+
+def settings_for(
+    config: ScenarioConfig,
+    *,
+    seed: int,
+    exploration: float = 0.01,
+    faults: int = 0,
+    lying: bool = False,
+    slot_s: float = 60.0,
+    resend_s: float = 0.5,
+    patience: int = 8,
+) -> Settings:
+    """How the clients of a scenario elect, the same as the simulator's `peers` in trial 0 of a run with this seed."""
+    beliefs = config.beliefs
+    return Settings(
+        budget=config.budget,
+        exploration=exploration,
+        seed=derive(seed, "selection", 0),
+        reading=beliefs.reading,
+        rounds=beliefs.rounds,
+        damping=beliefs.damping,
+        faults=faults,
+        lying=lying,
+        resend_s=resend_s,
+        patience=patience,
+        slot_s=slot_s,
+    )
+
+
+def couplings_for(linked: LinkedClients) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...]]:
+    """The scenario's links, and J of each."""
+    edges = tuple((int(one), int(other)) for one, other in linked.edges)
+    return edges, tuple(couplings_of(linked).tolist())
+
+
+def free_addresses(count: int, host: str = "127.0.0.1") -> tuple[str, ...]:
+    """Addresses of this machine on which nobody listens at present.
+
+    Raises:
+        ConfigurationError: There are not so many.
+    """
+    with contextlib.ExitStack() as held:
+        found = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket())
+            try:
+                probe.bind((host, 0))
+            except OSError as error:
+                raise ConfigurationError(f"no free port on {host}: {error}; use fewer clients") from error
+            found.append(f"{host}:{probe.getsockname()[1]}")
+    return tuple(found)

@@ -1,0 +1,297 @@
+"""The host of a real peer: one thread that carries out what the state machine asks, by a monotonic clock.
+
+Everything that happens comes through one inbox: frames, links up or down, commands. What must be kept is on disk before
+anything is sent, opinions too. A host that is started again makes its peer from the journal, and so never signs twice.
+Every wait ends: at the next deadline of the peer, or when something happens.
+"""
+
+import heapq
+import math
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from fedelect.errors import LocalProtocolError, RemoteProtocolError
+from fedelect.protocol import (
+    OPEN,
+    BeliefSettled,
+    Certificate,
+    CertificateChain,
+    CohortAgreed,
+    Deadline,
+    Effect,
+    LiarProven,
+    OwnRewards,
+    Peer,
+    PeerConfig,
+    Persist,
+    Send,
+    SetDeadline,
+    SignedValue,
+    Signer,
+    SlotSkipped,
+    Verifier,
+    Wait,
+    decode_message,
+    decode_record,
+    encode,
+)
+from fedelect.runtime.journal import Journal
+from fedelect.runtime.talk import (
+    SLOTS_NAME,
+    Agreed,
+    Begin,
+    Link,
+    Missing,
+    Notice,
+    Ready,
+    Recount,
+    Skipped,
+    SlotLog,
+    Stop,
+    Trouble,
+    encode_line,
+)
+from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, Transport
+
+REFUSALS_TOLD = 5
+"""So many refused messages of one neighbour are told of; more are counted only."""
+
+_LONGEST_WAIT_S = 60.0
+
+
+class Node:
+    """One peer and its host.
+
+    Args:
+        config: What all peers share.
+        client: This client's number.
+        signer: Holds its secret.
+        verifier: Checks signatures.
+        transport: Its links, not started.
+        journal: What it must not forget; an earlier life's is taken up.
+        folder: Where to note slots (`SlotLog`).
+        tell: Told what others may know; must not raise.
+        inbox: Where links and commands speak to it.
+        addresses: By neighbour, what to call it in messages to people.
+        missing_after_s: When to name the neighbours that are not up.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: PeerConfig,
+        client: int,
+        signer: Signer,
+        verifier: Verifier,
+        transport: Transport,
+        journal: Journal,
+        folder: Path,
+        tell: Callable[[Notice], None],
+        inbox: Inbox,
+        addresses: dict[int, str] | None = None,
+        missing_after_s: float = 10.0,
+    ) -> None:
+        self._peer = Peer(config, client, signer, verifier, records=journal.records)
+        self._rewards = _recalled(config, client, verifier, self._peer.chain, journal)
+        self._transport, self._journal, self._tell, self._inbox = transport, journal, tell, inbox
+        self._log_path = folder / SLOTS_NAME
+        self._addresses = addresses or {}
+        self._missing_after_s = missing_after_s
+        self._deadlines: list[tuple[float, int, Deadline]] = []
+        self._set = 0
+        self._up: set[int] = set()
+        self._told: Counter[int] = Counter()
+        self._log: SlotLog | None = None
+        self._judged = 0
+        self._sent = self._sent_bytes = self._received = self._refused = 0
+
+    @property
+    def peer(self) -> Peer:
+        """The state machine. To be read only, and not while `run` goes on."""
+        return self._peer
+
+    def run(self) -> None:
+        """Be this peer until told to stop."""
+        self._transport.start(self._inbox)
+        missing_at = time.monotonic() + self._missing_after_s
+        try:
+            while True:
+                event = self._inbox.get(self._wait_s(missing_at))
+                if isinstance(event, Stop):
+                    return
+                if event is not None:
+                    self._happened(event)
+                now = time.monotonic()
+                while self._deadlines and self._deadlines[0][0] <= now:
+                    self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
+                if now >= missing_at:
+                    missing_at = math.inf
+                    self._name_missing()
+        finally:
+            self._write_log()
+            self._transport.close()
+
+    def _wait_s(self, missing_at: float) -> float:
+        nearest = min(missing_at, self._deadlines[0][0] if self._deadlines else math.inf)
+        return min(max(0.0, nearest - time.monotonic()), _LONGEST_WAIT_S)
+
+    def _happened(self, event: object) -> None:
+        if isinstance(event, Frame):
+            self._receive(event)
+        elif isinstance(event, LinkUp | LinkDown):
+            self._linked(event.neighbour, isinstance(event, LinkUp))
+        elif isinstance(event, Begin):
+            self._begin(event)
+        elif isinstance(event, Recount):
+            for certificate in self._peer.chain.certificates:
+                if certificate.slot > event.after:
+                    self._tell_agreed(certificate)
+
+    def _receive(self, frame: Frame) -> None:
+        self._received += 1
+        try:
+            message = decode_message(frame.content)
+            if message.sender != frame.neighbour:
+                raise RemoteProtocolError(f"it speaks for client {message.sender}")
+            effects = self._peer.receive(message)
+        except RemoteProtocolError as error:
+            self._refused += 1
+            self._told[frame.neighbour] += 1
+            if self._told[frame.neighbour] <= REFUSALS_TOLD:
+                self._tell(Trouble(text=f"refused a message of neighbour {frame.neighbour}: {error}"))
+            return
+        self._carry_out(effects)
+
+    def _linked(self, neighbour: int, up: bool) -> None:
+        if up == (neighbour in self._up):
+            return
+        (self._up.add if up else self._up.discard)(neighbour)
+        self._tell(Link(neighbour=neighbour, up=up))
+        if len(self._up) == len(self._peer.neighbours):
+            self._tell(Ready())
+
+    def _name_missing(self) -> None:
+        missing = [neighbour for neighbour in self._peer.neighbours if neighbour not in self._up]
+        if missing:
+            names = ", ".join(
+                f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing
+            )
+            self._tell(
+                Missing(
+                    neighbours=tuple(missing),
+                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; "
+                    f"a firewall, or a wrong address in the roster; its certificate is of another CA, expired, or "
+                    f"not for its address; its roster is another one, in which the two are no neighbours",
+                )
+            )
+
+    def _begin(self, begin: Begin) -> None:
+        self._learn(begin)
+        if self._peer.state in OPEN:
+            self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
+        self._write_log()
+        opinion = math.nan if begin.opinion is None else begin.opinion
+        self._judged = begin.judged
+        now = time.monotonic()
+        try:
+            if begin.judged > 0 and self._rewards.give(begin.judged, opinion):
+                self._journal.keep_opinion(begin.judged, opinion)
+            effects = self._peer.begin_slot(begin.slot, opinion)
+        except LocalProtocolError as error:
+            self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {error}"))
+            return
+        self._deadlines.clear()
+        self._log = SlotLog(slot=begin.slot, judged=begin.judged, opinion=begin.opinion, began_s=now)
+        self._carry_out(effects)
+
+    def _learn(self, begin: Begin) -> None:
+        try:
+            certificates = [decode_record(bytes.fromhex(text)) for text in begin.certificates]
+            known = [one for one in certificates if isinstance(one, Certificate)]
+            effects = self._peer.learn(known)
+        except (RemoteProtocolError, ValueError) as error:
+            self._tell(Trouble(text=f"was shown certificates that do not verify: {error}"))
+            return
+        self._carry_out(effects)
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        waiting = list(effects)
+        while waiting:
+            effect = waiting.pop(0)
+            if isinstance(effect, Send):
+                frame = encode(effect.message)
+                self._sent += 1
+                self._sent_bytes += len(frame)
+                self._transport.send(effect.message.receiver, frame)
+            elif isinstance(effect, SetDeadline):
+                self._set += 1
+                heapq.heappush(self._deadlines, (time.monotonic() + effect.after_s, self._set, effect.deadline))
+            elif isinstance(effect, Persist):
+                self._journal.keep_record(effect.record)
+                waiting = self._peer.persisted(effect.record) + waiting
+            elif isinstance(effect, BeliefSettled):
+                waiting = self._propose(effect) + waiting
+            else:
+                self._note(effect)
+
+    def _propose(self, settled: BeliefSettled) -> list[Effect]:
+        mean = self._rewards.claim(self._peer.chain)
+        belief = settled.belief if self._judged > 0 else math.nan
+        self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
+        try:
+            return self._peer.propose(mean, belief)
+        except LocalProtocolError as error:
+            self._tell(Trouble(text=str(error)))
+            return []
+
+    def _note(self, effect: Effect) -> None:
+        if isinstance(effect, CohortAgreed):
+            self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=time.monotonic())
+            self._tell_agreed(effect.certificate)
+        elif isinstance(effect, SlotSkipped):
+            self._amend(reason=effect.reason, ended_s=time.monotonic())
+            self._tell(Skipped(slot=effect.slot, reason=effect.reason))
+        elif isinstance(effect, LiarProven):
+            self._tell(
+                Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
+            )
+
+    def _tell_agreed(self, certificate: Certificate) -> None:
+        shown = encode(certificate).hex()
+        self._tell(Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=shown))
+
+    def _amend(self, **changes: object) -> None:
+        if self._log is not None:
+            self._log = msgspec.structs.replace(self._log, **changes)
+
+    def _write_log(self) -> None:
+        if self._log is None:
+            return
+        self._amend(sent=self._sent, sent_bytes=self._sent_bytes, received=self._received, refused=self._refused)
+        with open(self._log_path, "ab") as file:
+            file.write(encode_line(self._log))
+        self._log = None
+        self._sent = self._sent_bytes = self._received = self._refused = 0
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _recalled(
+    config: PeerConfig, client: int, verifier: Verifier, chain: CertificateChain, journal: Journal
+) -> OwnRewards:
+    """The client's rewards as they were; what its last claim was built on is settled."""
+    rewards = OwnRewards(client)
+    for slot, opinion in journal.opinions.items():
+        rewards.give(slot, opinion)
+    claims = [record for record in journal.records if isinstance(record, SignedValue)]
+    if claims:
+        settled = CertificateChain(config, verifier)
+        settled.extend([certificate for certificate in chain.certificates if certificate.slot < claims[-1].slot])
+        rewards.claim(settled)
+    return rewards

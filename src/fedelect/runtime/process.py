@@ -1,0 +1,177 @@
+"""A real peer as a process: its folder, commands on standard input, notices on standard output.
+
+It ends when it is told to, by SIGTERM, or when its input ends because whoever started it is gone; then within `END_S`
+seconds, whatever it is doing. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
+"""
+
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import numpy as np
+
+from fedelect.analytics import accuracy
+from fedelect.equations.scores import linear_scores
+from fedelect.errors import ConfigurationError, FedelectError
+from fedelect.runtime.identity import Identity, read_identity
+from fedelect.runtime.journal import Journal
+from fedelect.runtime.node import Node
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import Begin, Notice, Stop, Trouble, decode_command, encode_line
+from fedelect.runtime.transport import Inbox, Transport
+from fedelect.runtime.transport.zenoh_links import ZenohTransport
+
+END_S = 5.0
+"""A peer that was told to stop is gone after so many seconds, whatever it was doing."""
+
+SHARE_NAME = "share.npz"
+"""The client's own test data in its folder: `inputs` (D, F) and `labels` (D,)."""
+
+REALM_LETTERS = 16
+
+
+def transport_of(identity: Identity) -> ZenohTransport:
+    """The real links of a peer."""
+    members = identity.roster.members
+    return ZenohTransport(
+        realm=identity.config.digest.hex()[:REALM_LETTERS],
+        client=identity.client,
+        address=members[identity.client].address,
+        neighbours={other: (members[other].name, members[other].address) for other in _neighbours(identity)},
+        tls=identity.tls,
+    )
+
+
+def judge_on_own_share(folder: Path, model: Path) -> float:
+    """Accuracy of a linear model, (F+1, C) in an .npy file, on the share in `folder`.
+
+    Raises:
+        ConfigurationError: There is no such share or model.
+    """
+    try:
+        with np.load(folder / SHARE_NAME, allow_pickle=False) as share:
+            inputs, labels = share["inputs"], share["labels"]
+        return accuracy(linear_scores(np.load(model, allow_pickle=False), inputs), labels)
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigurationError(
+            f"cannot judge {model} on {folder / SHARE_NAME}: {error}; a share holds `inputs` and `labels`"
+        ) from error
+
+
+def serve(
+    folder: Path,
+    commands: IO[bytes],
+    tell: Callable[[Notice], None],
+    *,
+    stay: bool = False,
+    missing_after_s: float = 10.0,
+    transport: Transport | None = None,
+) -> None:
+    """Be the peer of `folder` until told to stop.
+
+    Args:
+        folder: A peer's folder, see `fedelect.runtime.identity.found`.
+        commands: Lines with commands.
+        tell: What to do with notices; called from several threads.
+        stay: Whether to stay when the commands end.
+        missing_after_s: When to name the neighbours that are not up.
+        transport: The links; by default those of the folder's roster.
+
+    Raises:
+        ConfigurationError: The folder is not whole; see `read_identity`.
+    """
+    identity = read_identity(folder)
+    journal = Journal(folder)
+    inbox = Inbox()
+    try:
+        members = identity.roster.members
+        node = Node(
+            config=identity.config,
+            client=identity.client,
+            signer=identity.signer,
+            verifier=Ed25519Verifier(),
+            transport=transport or transport_of(identity),
+            journal=journal,
+            folder=folder,
+            tell=tell,
+            inbox=inbox,
+            addresses={one: f"{members[one].name} at {members[one].address}" for one in _neighbours(identity)},
+            missing_after_s=missing_after_s,
+        )
+        threading.Thread(target=_read, args=(folder, commands, inbox, tell, stay), daemon=True).start()
+        node.run()
+    finally:
+        journal.close()
+
+
+def _neighbours(identity: Identity) -> list[int]:
+    return list(identity.config.neighbours[identity.client])
+
+
+def _read(folder: Path, commands: IO[bytes], inbox: Inbox, tell: Callable[[Notice], None], stay: bool) -> None:
+    for line in iter(commands.readline, b""):
+        try:
+            command = decode_command(line)
+            inbox.put(_with_opinion(folder, command) if isinstance(command, Begin) else command)
+            if isinstance(command, Stop):
+                return
+        except FedelectError as error:
+            tell(Trouble(text=str(error)))
+    if not stay:
+        inbox.put(Stop())
+
+
+def _with_opinion(folder: Path, begin: Begin) -> Begin:
+    if begin.model is None:
+        return begin
+    opinion = judge_on_own_share(folder, Path(begin.model))
+    return msgspec.structs.replace(begin, opinion=None if math.isnan(opinion) else opinion)
+
+
+def end_in_time(process_is_over: threading.Event) -> None:
+    """Wait for the end, and if it does not come within `END_S` seconds, make it."""
+    if not process_is_over.wait(END_S):
+        os._exit(1)
+
+
+def main() -> None:
+    """`python -m fedelect.runtime.process FOLDER`: as a child of `fedelect.runtime.launch`."""
+    folder = Path(sys.argv[1])
+    lock = threading.Lock()
+    over = threading.Event()
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a library prints must not get among the notices
+
+    def tell(notice: Notice) -> None:
+        with lock, contextlib.suppress(OSError):  # whoever listened may be gone; the input's end will tell
+            answers.write(encode_line(notice))
+
+    class Watched:
+        """Standard input; when it ends, the process has `END_S` seconds left."""
+
+        def readline(self) -> bytes:
+            line = sys.stdin.buffer.readline()
+            if not line:
+                threading.Thread(target=end_in_time, args=(over,), daemon=True).start()
+            return line
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops its peers
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        serve(folder, Watched(), tell)  # type: ignore[arg-type]
+    except FedelectError as error:
+        tell(Trouble(text=str(error)))
+        sys.exit(1)
+    finally:
+        over.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Who is in the federation and how it elects: the file that all peers and the server share. Nothing in it is secret."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fedelect.errors import ConfigurationError
+from fedelect.protocol import PeerConfig
+
+ROSTER_NAME = "roster.json"
+"""What the file is called in every folder."""
+
+
+class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One client.
+
+    Attributes:
+        name: Common name of its TLS certificate.
+        address: Where it listens, host:port.
+        key: Its ed25519 public key, hexadecimal.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+$")]
+    address: Annotated[str, Meta(pattern=r"^.+:[0-9]+$")]
+    key: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How they elect; each is described in `fedelect.protocol.PeerConfig`."""
+
+    budget: int
+    exploration: float = 0.01
+    seed: int = 1
+    reading: str = "ising"
+    rounds: int = 10
+    damping: float = 0.0
+    faults: int = 0
+    lying: bool = False
+    resend_s: float = 0.5
+    patience: int = 8
+    slot_s: float = 60.0
+
+
+class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The federation.
+
+    Attributes:
+        version: Of this format.
+        members: One for each client, in client order. The FL server is never one of them.
+        edges: (one, other) links of the graph.
+        couplings: J of each link.
+        settings: How they elect.
+    """
+
+    version: Annotated[int, Meta(ge=1, le=1)] = 1
+    members: tuple[Member, ...]
+    edges: tuple[tuple[int, int], ...]
+    couplings: tuple[float, ...]
+    settings: Settings
+
+    def config(self) -> PeerConfig:
+        """The election's configuration, checked.
+
+        Raises:
+            ConfigurationError: The roster describes no election that can be held.
+        """
+        names = {member.name for member in self.members}
+        addresses = {member.address for member in self.members}
+        if min(len(names), len(addresses)) < len(self.members):
+            raise ConfigurationError("two members of the roster share a name or an address; give each its own")
+        return PeerConfig(
+            clients=len(self.members),
+            edges=self.edges,
+            couplings=self.couplings,
+            keys=tuple(bytes.fromhex(member.key) for member in self.members),
+            **msgspec.structs.asdict(self.settings),
+        )
+
+
+def read_roster(folder: Path) -> Roster:
+    """The roster in `folder`.
+
+    Raises:
+        ConfigurationError: There is none, or it is damaged.
+    """
+    path = folder / ROSTER_NAME
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Roster)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}; `fedelect peers init` makes one") from error
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"{path} is no roster: {error}; copy it anew from where it was made") from error
+
+
+def encode_roster(roster: Roster) -> bytes:
+    """The bytes of the file; floats survive the journey to the last bit."""
+    return msgspec.json.format(msgspec.json.encode(roster), indent=1) + b"\n"

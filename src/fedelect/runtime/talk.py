@@ -1,0 +1,161 @@
+"""What is said between a peer's host and whoever runs it: commands in, notices out, one line of JSON each.
+
+No notice holds an opinion, a mean, a belief or an index: those stay in the peer's own folder (`SlotLog`).
+"""
+
+import msgspec
+from msgspec import Struct
+
+from fedelect.errors import ConfigurationError
+
+
+class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
+    """Elect who trains in `slot`.
+
+    Attributes:
+        slot: Higher than any before.
+        judged: The slot whose model is judged now, the last that was trained in; 0 if none ever was.
+        opinion: This client's of that model, in [0, 1]; None if it has none, or `model` is given.
+        model: Path of that model (.npy), to be judged on the client's own share.
+        certificates: The last certificates, oldest first, hexadecimal; for peers that missed them.
+    """
+
+    slot: int
+    judged: int = 0
+    opinion: float | None = None
+    model: str | None = None
+    certificates: tuple[str, ...] = ()
+
+
+class Recount(Struct, frozen=True, kw_only=True, tag="recount", forbid_unknown_fields=True):
+    """Say `agreed` again for every certificate of a slot after `after`, oldest first; for a server that missed some."""
+
+    after: int = 0
+
+
+class Stop(Struct, frozen=True, tag="stop", forbid_unknown_fields=True):
+    """Close the links and end."""
+
+
+Command = Begin | Recount | Stop
+"""What a host can be told."""
+
+
+class Link(Struct, frozen=True, kw_only=True, tag="link"):
+    """A neighbour came up or went down."""
+
+    neighbour: int
+    up: bool
+
+
+class Ready(Struct, frozen=True, tag="ready"):
+    """All neighbours are up."""
+
+
+class Missing(Struct, frozen=True, kw_only=True, tag="missing"):
+    """These neighbours are not up although there was time; `text` says who, where, and what usually is the cause."""
+
+    neighbours: tuple[int, ...]
+    text: str
+
+
+class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
+    """The slot is decided; `certificate` (hexadecimal) is what the server verifies."""
+
+    slot: int
+    cohort: tuple[int, ...]
+    certificate: str
+
+
+class Skipped(Struct, frozen=True, kw_only=True, tag="skipped"):
+    """This peer saw no certificate for the slot."""
+
+    slot: int
+    reason: str
+
+
+class Trouble(Struct, frozen=True, kw_only=True, tag="trouble"):
+    """Something that somebody should look at: a refused message, a proven lie, a command that makes no sense."""
+
+    text: str
+
+
+Notice = Link | Ready | Missing | Agreed | Skipped | Trouble
+"""What a host says."""
+
+
+class SlotLog(Struct, frozen=True, kw_only=True):
+    """What a peer notes of a slot in its own folder. Times are of the machine's monotonic clock, in seconds.
+
+    Attributes:
+        slot: The slot that was elected for.
+        judged: The slot whose model the opinion is of; 0 if none.
+        opinion: The client's own; None if it had none.
+        mean: What it claimed; None if nothing.
+        belief: What it settled on.
+        residual: How far its messages still moved in the last round.
+        cohort: Who was elected; None if the slot was skipped here.
+        indices: The members' indices, if this peer voted for the same.
+        reason: Why the slot was skipped.
+        sent: Messages sent.
+        sent_bytes: Their bytes.
+        received: Messages received.
+        refused: How many of those were refused.
+        began_s: When the opinion was there.
+        ended_s: When the slot was decided or skipped here.
+    """
+
+    slot: int
+    judged: int
+    opinion: float | None = None
+    mean: float | None = None
+    belief: float | None = None
+    residual: float | None = None
+    cohort: tuple[int, ...] | None = None
+    indices: tuple[float, ...] = ()
+    reason: str | None = None
+    sent: int = 0
+    sent_bytes: int = 0
+    received: int = 0
+    refused: int = 0
+    began_s: float = 0.0
+    ended_s: float | None = None
+
+
+SLOTS_NAME = "slots.jsonl"
+"""Where a peer notes its slots, in its own folder."""
+
+
+def encode_line(item: Command | Notice | SlotLog) -> bytes:
+    """One line."""
+    return msgspec.json.encode(item) + b"\n"
+
+
+def decode_command(line: bytes) -> Command:
+    """The command in a line.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return msgspec.json.decode(line, type=Begin | Recount | Stop)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
+
+
+def decode_notice(line: bytes) -> Notice:
+    """The notice in a line.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    try:
+        return msgspec.json.decode(line, type=Link | Ready | Missing | Agreed | Skipped | Trouble)
+    except msgspec.MsgspecError as error:
+        raise ConfigurationError(f"no notice of a peer: {error}") from error
+
+
+def decode_logs(content: bytes) -> list[SlotLog]:
+    """The slots that a peer noted; a last line cut short by a crash is left out."""
+    lines = content.split(b"\n")[:-1]
+    return [msgspec.json.decode(line, type=SlotLog) for line in lines if line]

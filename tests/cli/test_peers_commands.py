@@ -1,0 +1,143 @@
+"""The commands about real peers."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fedelect.cli import main
+from fedelect.cli.load import load_config
+from fedelect.cli.peers.init import sized
+from fedelect.datasets import load_dataset
+from fedelect.records import read_run, sorted_records
+from fedelect.runtime.identity import SIGNING_KEY_NAME, read_identity
+from fedelect.simulator import Plan, parse_selectors, simulate
+
+Fedelect = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def fedelect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Fedelect:
+    """Run a command in an empty folder; returns (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process keeps its own handlers
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fedelect", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("10.0.0.1:7447\nalpha.example:7447\n\n10.0.0.3:7447\n")
+    code, out, _ = fedelect("peers", "init", "--clients", "3", "--hosts", "hosts.txt", "--out", "fed")
+    assert code == 0 and "3 peers" in out and "2 signatures make a certificate" in out
+    identity = read_identity(tmp_path / "fed" / "peer01")
+    assert identity.roster.members[1].address == "alpha.example:7447"
+    assert identity.config.digest.hex() in out
+    code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
+    assert code == 1 and "not empty" in err
+    code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
+    assert code == 1 and "each of 4 clients, got 3 lines" in err
+
+
+def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(
+    fedelect: Fedelect, tmp_path: Path
+) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+    (tmp_path / "fed" / "peer00" / "ca.pem").unlink()
+    (tmp_path / "fed" / "peer01" / SIGNING_KEY_NAME).write_text("ab" * 32)
+    code, out, err = fedelect("peer", "fed/peer00")
+    assert (code, out) == (1, "") and "ca.pem" in err
+    code, out, err = fedelect("peer", "fed/peer01")
+    assert (code, out) == (1, "") and "not in the roster" in err
+
+
+@pytest.mark.integration
+def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedelect: Fedelect, tmp_path: Path) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+    command = [sys.executable, "-m", "fedelect", "peer", "fed/peer00", "--missing-after", "0.5"]
+    peer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert peer.stdout is not None
+        notice = json.loads(peer.stdout.readline())
+        assert notice["type"] == "missing" and notice["neighbours"] == [1, 2]
+        assert "peer01 at 127.0.0.1:7448" in notice["text"]
+        peer.communicate(timeout=30.0)
+        assert peer.returncode == 0
+    finally:
+        peer.kill()
+        peer.wait(10.0)
+
+
+@pytest.mark.integration
+def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
+    tmp_path: Path,
+) -> None:
+    before = children_of_nobody()
+    command = [sys.executable, "-m", "fedelect", "peers", "demo", "--clients", "6", "--slots", "5", "--out", "d"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240.0)
+    code, out, err = done.returncode, done.stdout, done.stderr
+    assert code == 0, err
+    assert "open the report" in out and (tmp_path / "d" / "report.html").stat().st_size > 10_000
+    assert "from the peers' folders after the end" in (tmp_path / "d" / "README.md").read_text()
+    run = read_run(tmp_path / "d" / "run")
+    assert run.header.source == "peers"
+    config = sized(load_config("digits"), 6, None)
+    plan = Plan(config=config, framework="da", selectors=parse_selectors(["bp-ucb"]), slots=5, trials=1, seed=1)
+    simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
+    simulated = sorted_records(read_run(tmp_path / "simulated"))
+    for real, dense in zip(sorted_records(run), simulated, strict=True):
+        assert (real.cohort, real.opinions, real.arrivals) == (dense.cohort, dense.opinions, dense.arrivals)
+        assert (real.beliefs, real.indices) == (dense.beliefs, dense.indices)
+    assert children_of_nobody() <= before
+
+
+@pytest.mark.integration
+def test_an_interrupted_demo_leaves_no_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fedelect", "peers", "demo", "--clients", "4", "--slots", "500", "--out", "d"]
+    demo = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    models = tmp_path / "d" / "models"
+    try:
+        for _ in range(1200):
+            if models.is_dir() and any(models.iterdir()):
+                break
+            with pytest.raises(subprocess.TimeoutExpired):
+                demo.wait(0.1)
+        demo.send_signal(signal.SIGINT)
+        said, _ = demo.communicate(timeout=60.0)
+        assert demo.returncode == 130 and "no peer is left running" in said
+    finally:
+        demo.kill()
+        demo.wait(10.0)
+    assert not [number for number, folder in peers_running() if str(tmp_path) in folder]
+
+
+def children_of_nobody() -> set[int]:
+    return {number for number, _ in peers_running()}
+
+
+def peers_running() -> list[tuple[int, str]]:
+    """Process numbers of peers that this machine runs, and where; Linux only."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+                where = os.readlink(entry / "cwd")
+            except OSError:
+                continue
+            if any(b"fedelect.runtime.process" in word for word in command):
+                found.append((int(entry.name), where))
+    return found

@@ -1,0 +1,166 @@
+"""Small federations for tests: a ring with chords, opinions from a seed, and peers in threads over memory."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedelect.analytics import democratized
+from fedelect.runtime.demo import ServerSide, couplings_for, free_addresses, settings_for
+from fedelect.runtime.identity import found, member_names, read_identity
+from fedelect.runtime.journal import Journal
+from fedelect.runtime.launch import Ended
+from fedelect.runtime.node import Node
+from fedelect.runtime.roster import Roster
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import Command, Notice, Stop
+from fedelect.runtime.transport import Inbox, MemoryNetwork, MemoryTransport
+from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
+from fedelect.seeds import derive, stream
+from fedelect.selectors import BpUcb
+from fedelect.vocabulary import Cohort, Feedback, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Place:
+    """Clients on a ring with chords: without any one of them it stays connected."""
+
+    config: ScenarioConfig
+    clients: int
+    edges: Ints
+    edge_lengths_km: Floats
+
+
+def place(clients: int = 5, budget: int = 2, rounds: int = 3, steps: tuple[int, ...] = (1, 2)) -> Place:
+    pairs = {tuple(sorted((n, (n + step) % clients))) for n in range(clients) for step in steps}
+    edges = np.array(sorted(pairs), dtype=np.int64)
+    beliefs = BeliefsConfig(rounds=rounds, coupling_scale=0.3, coupling_exponent=1.0)
+    config = ScenarioConfig(clients=clients, budget=budget, beliefs=beliefs, data=DataConfig(iid_clients=0))
+    return Place(config, clients, edges, stream(3, "lengths").uniform(0.1, 1.0, len(edges)))
+
+
+def opinions_of(slot: int, clients: int) -> dict[int, float | None]:
+    rng = stream(77, "opinions", slot)
+    opinions = np.clip(np.linspace(0.2, 0.9, clients) + 0.1 * rng.normal(size=clients), 0.0, 1.0)
+    return {
+        client: None if silent else value
+        for client, (value, silent) in enumerate(
+            zip(opinions.tolist(), (rng.random(clients) < 0.15).tolist(), strict=True)
+        )
+    }
+
+
+def dense_cohorts(where: Place, slots: int, seed: int = 1) -> list[tuple[Cohort, tuple[float, ...]]]:
+    """What BP-UCB elects from dense beliefs, with the same opinions."""
+    dense = BpUcb(clients=where.clients, budget=where.config.budget, seed=derive(seed, "selection", 0))
+    elected = []
+    for slot in range(1, slots + 1):
+        ask = dense.ask()
+        elected.append((ask.cohort, tuple(ask.indices)))
+        given = opinions_of(slot, where.clients)
+        opinions = np.array([np.nan if one is None else one for one in given.values()])
+        feedback = democratized(where, opinions).feedback
+        dense.tell(ask, Feedback(opinions=opinions, beliefs=feedback.beliefs))
+    return elected
+
+
+def make_federation(
+    out: Path, where: Place, *, addresses: tuple[str, ...] | None = None, **settings: Any
+) -> tuple[Roster, dict[int, Path]]:
+    edges, couplings = couplings_for(where)
+    chosen = settings_for(where.config, seed=1, **({"resend_s": 0.2, "slot_s": 20.0} | settings))
+    roster = found(
+        out,
+        addresses=addresses or free_addresses(where.clients),
+        edges=edges,
+        couplings=couplings,
+        settings=chosen,
+    )
+    return roster, {client: out / name for client, name in enumerate(member_names(where.clients))}
+
+
+class MemoryCrew:
+    """Peers in threads of this process over a memory network, behind the same interface as real processes."""
+
+    def __init__(self, folders: Mapping[int, Path], network: MemoryNetwork) -> None:
+        self._folders, self.network = dict(folders), network
+        self.said: queue.SimpleQueue[tuple[int, Notice | Ended]] = queue.SimpleQueue()
+        self.heard: list[tuple[int, Notice | Ended]] = []
+        self._running: dict[int, tuple[threading.Thread, Inbox]] = {}
+        for client in folders:
+            self.start(client)
+
+    @property
+    def alive(self) -> frozenset[int]:
+        return frozenset(client for client, (thread, _) in self._running.items() if thread.is_alive())
+
+    def start(self, client: int) -> None:
+        identity = read_identity(self._folders[client])
+        self.config = identity.config
+        inbox, journal = Inbox(), Journal(self._folders[client])
+        node = Node(
+            config=identity.config,
+            client=client,
+            signer=identity.signer,
+            verifier=Ed25519Verifier(),
+            transport=MemoryTransport(self.network, client, frozenset(identity.config.neighbours[client])),
+            journal=journal,
+            folder=self._folders[client],
+            tell=lambda notice: self.said.put((client, notice)),
+            inbox=inbox,
+            missing_after_s=0.3,
+        )
+
+        def run() -> None:
+            try:
+                node.run()
+            finally:
+                journal.close()
+
+        thread = threading.Thread(target=run, daemon=True)
+        self._running[client] = (thread, inbox)
+        thread.start()
+
+    def stop(self, client: int) -> None:
+        thread, inbox = self._running[client]
+        inbox.put(Stop())
+        thread.join(10.0)
+        assert not thread.is_alive()
+
+    def tell(self, client: int, command: Command) -> None:
+        self._running[client][1].put(command)
+
+    def listen(self, finished: Callable[[int, Notice | Ended], bool], within_s: float) -> bool:
+        until = time.monotonic() + within_s
+        while (left := until - time.monotonic()) > 0.0:
+            try:
+                said = self.said.get(timeout=left)
+            except queue.Empty:
+                return False
+            self.heard.append(said)
+            if finished(*said):
+                return True
+        return False
+
+    def close(self) -> None:
+        for client in list(self._running):
+            self.stop(client)
+
+
+def hold_all(server: ServerSide, where: Place, slots: int, *, first: int = 1, within_s: float = 40.0) -> list[Cohort]:
+    """Hold the elections of these slots with the opinions of `opinions_of`; each must be decided by everybody."""
+    everybody = frozenset(range(where.clients))
+    cohorts = []
+    for slot in range(first, first + slots):
+        before = opinions_of(slot - 1, where.clients) if slot > 1 else dict.fromkeys(everybody)
+        server.begin_with(slot, judged=slot - 1, opinions=before)
+        held = server.hold(slot, within_s=within_s, all_of=everybody)
+        assert held.certificate is not None, f"slot {slot}: {held.reason}"
+        assert held.done == everybody, f"slot {slot} was decided by {sorted(held.done)} only"
+        cohorts.append(held.certificate.cohort)
+    return cohorts

@@ -1,0 +1,49 @@
+"""The queue between links and host."""
+
+from fedelect.protocol import FRAME_LIMIT
+from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, MemoryNetwork, MemoryTransport
+from fedelect.runtime.transport.base import WAITING_LIMIT
+
+
+def test_a_neighbour_that_floods_loses_its_own_frames_and_nobody_elses() -> None:
+    inbox = Inbox()
+    big = Frame(1, bytes(FRAME_LIMIT))
+    assert inbox.offer(big)
+    assert not inbox.offer(big)  # with what a frame costs, two do not fit
+    assert inbox.offer(Frame(2, b"small"))
+    assert inbox.dropped == 1
+    assert inbox.get(0.0) is big
+    assert inbox.offer(big)  # there is room again
+
+
+def test_empty_frames_are_not_free() -> None:
+    inbox = Inbox()
+    taken = 0
+    while inbox.offer(Frame(1, b"")):
+        taken += 1
+    assert taken == WAITING_LIMIT // 256
+
+
+def test_a_frame_over_the_limit_is_dropped() -> None:
+    assert not Inbox().offer(Frame(1, bytes(FRAME_LIMIT + 1)))
+
+
+def test_waiting_ends_without_an_event() -> None:
+    assert Inbox().get(0.01) is None
+
+
+def test_links_in_memory_come_up_go_down_and_carry_frames_between_neighbours_only() -> None:
+    network = MemoryNetwork()
+    boxes = [Inbox() for _ in range(3)]
+    links = [MemoryTransport(network, n, frozenset(there)) for n, there in enumerate(({1}, {0, 2}, {1}))]
+    for link, box in zip(links, boxes, strict=True):
+        link.start(box)
+    assert [boxes[1].get(0.0), boxes[1].get(0.0)] == [LinkUp(0), LinkUp(2)]
+    links[0].send(1, b"hello")
+    links[0].send(2, b"not for a stranger")
+    network.carry(0, 2, b"nor so")
+    assert boxes[1].get(0.0) == Frame(0, b"hello")
+    assert boxes[2].get(0.0) == LinkUp(1) and boxes[2].get(0.0) is None
+    links[1].close()
+    links[1].close()
+    assert boxes[0].get(0.0) == LinkUp(1) and boxes[0].get(0.0) == LinkDown(1)

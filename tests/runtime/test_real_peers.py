@@ -1,0 +1,281 @@
+"""Real processes on this machine, and what goes wrong between them. Waits have deadlines; nothing is left behind."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.federation_kit import (
+    MemoryCrew,
+    Place,
+    dense_cohorts,
+    hold_all,
+    make_federation,
+    opinions_of,
+    place,
+)
+
+from fedelect.protocol import FRAME_LIMIT, GossipMessage, SignedValue, Vote, encode
+from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity
+from fedelect.runtime.journal import Journal
+from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.process import transport_of
+from fedelect.runtime.roster import Roster
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import SLOTS_NAME, Link, Missing, Notice, Trouble, decode_logs
+from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
+from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
+
+pytestmark = pytest.mark.integration
+
+START_S = 120.0
+QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 4, "slot_s": 40.0}
+
+
+class Real:
+    """A federation of real processes."""
+
+    def __init__(self, out: Path, where: Place, **settings: Any) -> None:
+        self.where = where
+        self.roster, self.folders = make_federation(out, where, **settings)
+        self.crew = Crew(self.folders)
+        self.heard: list[tuple[int, Notice | Ended]] = []
+        self.server = ServerSide(
+            self.crew, self.roster.config(), Ed25519Verifier(), lambda *said: self.heard.append(said)
+        )
+
+    def wait(self, kind: type, client: int, **values: object) -> None:
+        def seen(who: int, notice: object) -> bool:
+            fits = isinstance(notice, kind) and all(getattr(notice, name) == one for name, one in values.items())
+            return fits and who == client
+
+        assert self.crew.listen(seen, START_S), f"peer {client} never said {kind.__name__} {values}"
+
+    def elect(self, slot: int, clients: list[int]) -> frozenset[int]:
+        """Hold an election among some; returns who decided."""
+        given = opinions_of(slot - 1, self.where.clients) if slot > 1 else dict.fromkeys(range(self.where.clients))
+        self.server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in clients})
+        return self.finish(slot, clients)
+
+    def finish(self, slot: int, clients: list[int]) -> frozenset[int]:
+        held = self.server.hold(slot, within_s=60.0, all_of=frozenset(clients))
+        assert held.certificate is not None, f"slot {slot}: {held.reason}"
+        return held.done
+
+
+@contextlib.contextmanager
+def real(out: Path, where: Place, *, without: tuple[int, ...] = (), **settings: Any) -> Iterator[Real]:
+    made = Real(out, where, **settings)
+    numbers: list[int] = []
+    with made.crew:
+        if without:
+            for client in set(made.folders) - set(without):
+                made.crew.start(client)
+        else:
+            made.crew.start_all(START_S)
+        yield made
+        numbers = [process.number for process in made.crew.processes.values()]
+    for number in numbers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+def votes_of(folder: Path) -> list[int]:
+    journal = Journal(folder)
+    journal.close()
+    values = [record.slot for record in journal.records if isinstance(record, SignedValue)]
+    votes = [record.statement.slot for record in journal.records if isinstance(record, Vote)]
+    assert len(set(values)) == len(values)
+    assert len(set(votes)) == len(votes)
+    return votes
+
+
+def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts(tmp_path: Path) -> None:
+    where = place(clients=5, budget=2)
+    dense = dense_cohorts(where, 8)
+    roster, folders = make_federation(tmp_path / "memory", where)
+    memory = MemoryCrew(folders, MemoryNetwork())
+    try:
+        in_memory = hold_all(ServerSide(memory, roster.config(), Ed25519Verifier()), where, 8)
+    finally:
+        memory.close()
+    with real(tmp_path / "real", where) as fed:
+        in_processes = hold_all(fed.server, where, 8)
+    assert in_processes == in_memory == [cohort for cohort, _ in dense]
+    for folder in (*folders.values(), *fed.folders.values()):
+        logs = decode_logs((folder / SLOTS_NAME).read_bytes())
+        assert [(log.cohort, log.indices) for log in logs] == dense  # indices to the last bit
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.03, 0.1], ids=["at once", "soon", "later"])
+def test_the_others_decide_when_a_peer_is_killed_and_it_rejoins_without_signing_twice(
+    tmp_path: Path, after_s: float
+) -> None:
+    with real(tmp_path / "fed", place(), **QUICK) as fed:
+        fed.elect(1, [0, 1, 2, 3, 4])
+        fed.server.begin_with(2, judged=1, opinions=opinions_of(1, 5))
+        time.sleep(after_s)
+        fed.crew.kill(3)
+        assert fed.finish(2, [0, 1, 2, 4]) >= {0, 1, 2, 4}
+        fed.crew.start(3)
+        fed.wait(Link, 2, neighbour=3, up=True)
+        fed.elect(3, [0, 1, 2, 3, 4])
+        fed.elect(4, [0, 1, 2, 3, 4])
+    votes = votes_of(fed.folders[3])
+    assert votes[0] == 1 and votes[-2:] == [3, 4]
+
+
+def test_a_hung_peer_holds_nobody_up_for_long_and_catches_up_when_it_wakes(tmp_path: Path) -> None:
+    with real(tmp_path / "fed", place(), **QUICK) as fed:
+        fed.elect(1, [0, 1, 2, 3, 4])
+        fed.crew.processes[2].signal(signal.SIGSTOP)
+        fed.elect(2, [0, 1, 3, 4])
+        fed.crew.processes[2].signal(signal.SIGCONT)
+        time.sleep(2.0)
+        fed.elect(3, [0, 1, 2, 3, 4])
+    assert votes_of(fed.folders[2])[-1] == 3
+
+
+def test_a_peer_with_a_certificate_of_another_ca_gets_no_link_and_the_others_go_on(tmp_path: Path) -> None:
+    where = place()
+    fed = Real(tmp_path / "fed", where, **QUICK)
+    rogue = Authority.generate()
+    certificate, key = rogue.certify("peer04", "127.0.0.1")
+    for name, content in ((CA_NAME, rogue.certificate_pem), (CERTIFICATE_NAME, certificate), (TLS_KEY_NAME, key)):
+        (fed.folders[4] / name).write_bytes(content)
+    with fed.crew:
+        for client in fed.folders:
+            fed.crew.start(client)
+        fed.wait(Missing, 4, neighbours=(0, 1, 2, 3))
+        fed.elect(1, [0, 1, 2, 3])
+    links = [notice for _, notice in fed.heard if isinstance(notice, Link) and notice.neighbour == 4]
+    assert not links
+
+
+def outsider(roster: Roster, folder: Path, *, claims: tuple[int, ...]) -> ZenohTransport:
+    """Links of a member that calls these its neighbours, whatever the roster says."""
+    me = read_identity(folder)
+    return ZenohTransport(
+        realm=me.config.digest.hex()[:16],
+        client=me.client,
+        address=roster.members[me.client].address,
+        neighbours={one: (roster.members[one].name, roster.members[one].address) for one in claims},
+        tls=TlsFiles(ca=folder / CA_NAME, certificate=folder / CERTIFICATE_NAME, key=folder / TLS_KEY_NAME),
+    )
+
+
+def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path) -> None:
+    where = place(clients=6, steps=(1,))  # a ring: 0 and 3 are not linked
+    with real(tmp_path / "fed", where, without=(3,), **QUICK) as fed:
+        fed.wait(Link, 0, neighbour=1, up=True)
+        links, inbox = outsider(fed.roster, fed.folders[3], claims=(0, 2, 4)), Inbox()
+        links.start(inbox)
+        try:
+            up: set[int] = set()
+            until = time.monotonic() + START_S
+            while up < {2, 4} and time.monotonic() < until:
+                event = inbox.get(0.5)
+                up |= {event.neighbour} if isinstance(event, LinkUp) else set()
+            for _ in range(20):
+                links.send(0, b"not your neighbour")
+            fed.elect(1, [0, 1, 2, 4, 5])
+            heard = []
+            while (event := inbox.get(0.2)) is not None:
+                heard.append(event)
+            assert up == {2, 4}
+            assert {event.neighbour for event in heard if isinstance(event, Frame)} == {2, 4}
+        finally:
+            links.close()
+    (log,) = decode_logs((fed.folders[0] / SLOTS_NAME).read_bytes())
+    assert log.refused == 0  # not even delivered
+
+
+def forgery(fed: Real, receiver: int) -> GossipMessage:
+    """In the name of client 4 itself, a value that client 2 never signed."""
+    config, head = fed.roster.config(), fed.server.chain.head
+    value = SignedValue(config.digest, 2, head, 2, float("nan"), 0.9, bytes(64))
+    return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(value,))
+
+
+def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused_and_the_others_decide(
+    tmp_path: Path,
+) -> None:
+    with real(tmp_path / "fed", place(), without=(4,), **QUICK) as fed:
+        links, inbox = transport_of(read_identity(fed.folders[4])), Inbox()
+        links.start(inbox)
+        try:
+            until = time.monotonic() + START_S
+            up: set[int] = set()
+            kept: list[bytes] = []
+            while up < {0, 1, 2, 3} and time.monotonic() < until:
+                event = inbox.get(0.5)
+                up |= {event.neighbour} if isinstance(event, LinkUp) else set()
+            fed.elect(1, [0, 1, 2, 3])
+            while (event := inbox.get(0.2)) is not None:
+                kept += [event.content] if isinstance(event, Frame) else []
+            fed.server.begin_with(2, judged=1, opinions={n: one for n, one in opinions_of(1, 5).items() if n != 4})
+            certificate = encode(fed.server.chain.certificates[-1])  # a record is no message
+            frames = (b"", b"\0" * 50, os.urandom(5000), bytes(FRAME_LIMIT + 1000), certificate, *kept[:50])
+            for neighbour in range(4):
+                for frame in frames:
+                    links.send(neighbour, frame)  # what others said to it, handed on as its own
+                links.send(neighbour, encode(forgery(fed, neighbour)))
+            links.send(0, bytes(3 * FRAME_LIMIT))  # more than the links themselves take
+            fed.finish(2, [0, 1, 2, 3])
+        finally:
+            links.close()
+    refused = [sum(log.refused for log in decode_logs((fed.folders[n] / SLOTS_NAME).read_bytes())) for n in range(4)]
+    assert min(refused) >= 4
+    troubles = " ".join(notice.text for _, notice in fed.heard if isinstance(notice, Trouble))
+    assert "no frame of a fedelect peer" in troubles and "speaks for client" in troubles
+    assert "proven" not in troubles  # nobody was framed
+    assert not fed.crew.alive
+
+
+def test_peers_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
+    make_federation(tmp_path / "fed", place(clients=3, steps=(1,)))
+    code = (
+        "import sys; from pathlib import Path; from fedelect.runtime.launch import Crew\n"
+        f"crew = Crew({{n: Path({str(tmp_path / 'fed')!r}) / f'peer{{n:02d}}' for n in range(3)}})\n"
+        f"crew.start_all({START_S}); print(*[one.number for one in crew.processes.values()], flush=True)\n"
+        "sys.stdin.read()"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None and starter.stdin is not None
+    numbers = list(map(int, starter.stdout.readline().split()))
+    assert len(numbers) == 3
+    starter.kill()
+    starter.wait(10.0)
+    starter.stdin.close()
+    starter.stdout.close()
+    until = time.monotonic() + 20.0
+    while any(running(number) for number in numbers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [number for number in numbers if running(number)]
+
+
+def running(number: int) -> bool:
+    """Whether it runs; one that has ended and waits to be counted does not."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().split(")")[-1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_folder_that_is_in_use_cannot_be_run_twice_and_a_lone_copy_says_who_is_missing(tmp_path: Path) -> None:
+    with real(tmp_path / "fed", place(clients=3, steps=(1,))) as fed:
+        twin = Crew({0: fed.folders[0]})
+        with twin, pytest.raises(Exception, match="is being written by"):
+            twin.start_all(START_S)
+        copy = tmp_path / "copy"
+        shutil.copytree(fed.folders[0], copy)
+        with Crew({0: copy}) as second, pytest.raises(Exception, match="cannot listen"):
+            second.start_all(START_S)
