@@ -127,10 +127,10 @@ def test_the_others_decide_when_a_peer_is_killed_and_it_rejoins_without_signing_
         assert fed.finish(2, [0, 1, 2, 4]) >= {0, 1, 2, 4}
         fed.crew.start(3)
         fed.wait(Link, 2, neighbour=3, up=True)
-        fed.elect(3, [0, 1, 2, 3, 4])
-        fed.elect(4, [0, 1, 2, 3, 4])
+        for slot in range(3, 9):
+            fed.elect(slot, [0, 1, 2, 3, 4])
     votes = votes_of(fed.folders[3])
-    assert votes[0] == 1 and votes[-2:] == [3, 4]
+    assert votes[0] == 1 and votes[-1] >= 4  # the others need not wait for it while it catches up
 
 
 def test_a_hung_peer_holds_nobody_up_for_long_and_catches_up_when_it_wakes(tmp_path: Path) -> None:
