@@ -73,8 +73,7 @@ def check_an_open_ask_is_asked_again(factory: Factory) -> None:
 
 def check_a_seed_repeats(factory: Factory) -> None:
     """The same seed and feedback give the same cohorts."""
-    first = _cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS)
-    second = _cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS)
+    first, second = (_cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS) for _ in range(2))
     _require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
 
 
