@@ -45,11 +45,12 @@ class Player:
     def play(self, text: str) -> Elections | Failed:
         """What the selector of that specification does; or what went wrong."""
         try:
-            return self._elections(text)
+            return self.elections(text)
         except Exception as error:
             return failed(error)
 
-    def _elections(self, text: str) -> Elections:
+    def elections(self, text: str) -> Elections:
+        """What the selector of that specification does; whatever goes wrong is raised."""
         (spec,) = parse_selectors([text])
         atlas = self._atlas
         plan = self._fitting_plan(spec)

@@ -17,12 +17,12 @@ import numpy as np
 
 from fedelect.analytics import democratized
 from fedelect.atlas import Atlas, AtlasPlan, build_atlas, load_atlas, table_truth
+from fedelect.bench import Player as BenchPlayer
 from fedelect.equations import theory
 from fedelect.equations.intervals import mean_band
 from fedelect.loop import FrameworkName
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.measurements.context import Context
-from fedelect.reproduce.measurements.played import play_on
 from fedelect.scenario import DataConfig, ScenarioConfig
 from fedelect.seeds import derive, stream
 from fedelect.selectors import AbstractSelector, BpUcb, QuickInitUcb
@@ -247,7 +247,9 @@ def _curve(atlas: Atlas, player: Player, sampled: Sampled) -> RegretCurve:
 def _short(path: Path, player: Player, trials: int, slots: int, seed: int) -> Sampled:
     """Regret in the main world, played by the loop itself."""
     atlas = load_atlas(path)
-    played = play_on(atlas, player.make, framework=player.framework, trials=trials, slots=slots, seed=seed)
+    name = "quick-init-ucb" if player.selector == "Quick-Init UCB" else "bp-ucb"
+    bench = BenchPlayer(atlas, slots=slots, trials=trials, seed=seed)
+    played = bench.elections(f"{name}:exploration={player.exploration}")
     return _sampled(table_truth(atlas).regret(played.cohorts))
 
 

@@ -1,6 +1,5 @@
 """How much exploration, and the rule for ties, decide over what the paper's two algorithms reach: runs on the atlas."""
 
-import functools
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -10,13 +9,10 @@ import msgspec
 import numpy as np
 
 from fedelect.atlas import load_atlas, table_truth
+from fedelect.bench import Player
 from fedelect.equations.intervals import mean_interval
-from fedelect.loop import FrameworkName
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.measurements.context import Context
-from fedelect.reproduce.measurements.played import Make, play_on
-from fedelect.reproduce.measurements.ties import QuickInitByNumber
-from fedelect.selectors import BpUcb, QuickInitUcb
 
 EXPLORATIONS = (0.01, 0.1, 1.0)
 SLOTS = 500
@@ -69,11 +65,12 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     variants: list[Variant]
 
 
-_KINDS: dict[tuple[str, str], tuple[type[QuickInitUcb | QuickInitByNumber | BpUcb], FrameworkName]] = {
-    ("Quick-Init UCB", "at random"): (QuickInitUcb, "fa"),
-    ("Quick-Init UCB", "by client number"): (QuickInitByNumber, "fa"),
-    ("BP-UCB", "at random"): (BpUcb, "da"),
+_KINDS = {
+    ("Quick-Init UCB", "at random"): "quick-init-ucb",
+    ("Quick-Init UCB", "by client number"): "fedelect.reproduce.measurements.ties:QuickInitByNumber",
+    ("BP-UCB", "at random"): "bp-ucb",
 }
+"""How the selectors are specified, but for the exploration."""
 
 
 def measure_sensitivity(context: Context) -> Sensitivity:
@@ -98,9 +95,8 @@ def _variants() -> Iterator[tuple[str, str, float]]:
 
 def _variant(path: Path, selector: str, ties: str, exploration: float, trials: int, slots: int, seed: int) -> Variant:
     atlas = load_atlas(path)
-    kind, framework = _KINDS[selector, ties]
-    make: Make = functools.partial(_make, kind, exploration)
-    played = play_on(atlas, make, framework=framework, trials=trials, slots=slots, seed=seed)
+    player = Player(atlas, slots=slots, trials=trials, seed=seed)
+    played = player.elections(f"{_KINDS[selector, ties]}:exploration={exploration}")
     truth = table_truth(atlas)
     gaps = 1.0 - truth.of(played.cohorts) / truth.optimum.mean
     first_five = (played.cohorts < 5).mean(axis=(1, 2))
@@ -112,12 +108,6 @@ def _variant(path: Path, selector: str, ties: str, exploration: float, trials: i
         running_gap=_estimate(gaps.mean(axis=1)),
         share_of_first_five=_estimate(first_five),
     )
-
-
-def _make(
-    kind: type[QuickInitUcb | QuickInitByNumber | BpUcb], exploration: float, clients: int, budget: int, seed: int
-) -> QuickInitUcb | QuickInitByNumber | BpUcb:
-    return kind(clients=clients, budget=budget, exploration=exploration, seed=seed)
 
 
 def _estimate(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]") -> Estimate:
