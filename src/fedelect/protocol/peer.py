@@ -12,9 +12,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from fedelect.equations.beliefs import evidence_belief
 from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.chain import CertificateChain
@@ -39,7 +36,7 @@ from fedelect.protocol.wire.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.wire.messages import Answer, AppraisalMessage, BeliefMessage, GossipMessage, Message, Request
 from fedelect.vocabulary import as_cohort
 
 
@@ -69,7 +66,7 @@ class Peer:
         self.neighbours = tuple(config.neighbours[client])
         self._signer = signer
         self._memory = Memory(config, client, verifier, records)
-        self._history = HistoryExchange(config, client, self._memory.chain)
+        self._history = HistoryExchange(config, client, self._memory.chain, self._memory.appraisals)
         self._early = EarlyMessages()
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
@@ -115,11 +112,8 @@ class Peer:
         self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = self._now.deadlines()
-        if self.config.reading == "evidence":
-            effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
-        else:
-            effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
+        effects = [*self._now.deadlines(), *self._history.ask()]
+        effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
         for message in self._early.take(slot):
             try:
                 effects += self.receive(message)
@@ -134,10 +128,13 @@ class Peer:
             RemoteProtocolError: The message breaks the protocol; it was not taken in. Drop it.
         """
         check_message(message, config=self.config, client=self.client)
-        if isinstance(message, HistoryRequest):
+        if isinstance(message, Request):
             return self._history.answer(message)
-        if isinstance(message, HistoryMessage):
-            return [*self.learn(message.certificates), *self._history.more(message)]
+        if isinstance(message, Answer):
+            news = (
+                self._appraise(message) if isinstance(message, AppraisalMessage) else self.learn(message.certificates)
+            )
+            return [*news, *self._history.more(message)]
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
@@ -213,18 +210,15 @@ class Peer:
         self._history.forget()
         effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
         if self.state in OPEN:
-            effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
+            effects += [*self._now.resend(), *self._history.ask(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
 
     def _conclude_exchange(self) -> list[Effect]:
-        exchange = self._now.exchange
-        if self.state is not State.EXCHANGING or exchange is None or not exchange.done:
+        outcome = self._now.outcome()
+        if self.state is not State.EXCHANGING or outcome is None:
             return []
-        return self._belief_settled(exchange.belief, exchange.residual)
-
-    def _belief_settled(self, belief: float, residual: float) -> list[Effect]:
         self.state = next_state(self.state, Event.ROUNDS_DONE)
-        self._settled = BeliefSettled(self._slot, belief, residual)
+        self._settled = BeliefSettled(self._slot, *outcome)
         return [self._settled]
 
     def _timely(self, effects: list[Effect]) -> list[Effect]:
@@ -234,25 +228,23 @@ class Peer:
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        news = self._now.flood.news(message.entries)
-        for entry in news:
-            self._memory.check_entry(entry)
-        for vote in self._now.ballots.news(message.votes):
-            self._memory.check_vote(vote)
-        values = [entry for entry in news if isinstance(entry, SignedValue)]
-        lies = [proof for proof in map(self._memory.contradiction, values) if proof is not None]
+        slot = self._now
+        lies = self._memory.check_news(slot.flood.news(message.entries), slot.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
         effects: list[Effect] = []
         for proof in self._memory.note_lies(proofs):
             effects += [Persist(proof), LiarProven(proof)]
         return [*effects, *relayed, *self._progress()]
 
+    def _appraise(self, message: AppraisalMessage) -> list[Effect]:
+        return [*map(Persist, self._memory.appraise(message.appraisals)), *self._progress()]
+
     def _progress(self) -> list[Effect]:
         """Whatever follows from what is known now: further rounds, a vote, a decision."""
         effects: list[Effect] = []
         if self.state is State.FLOODING:
             effects += self._now.advance()
-            if self._now.flood.frozen:
+            if self._now.flood.frozen and not self._memory.appraisals.lacking():
                 effects += self._vote()
         certificate = self._now.ballots.certificate() if self.state in OPEN else None
         if certificate is not None:
@@ -263,7 +255,7 @@ class Peer:
     def _vote(self) -> list[Effect]:
         self._memory.note_claims(self._now.flood.frozen_values())
         try:
-            statement = self._now.elect(self.chain.pulls)
+            statement, appraisals = self._now.elect(self.chain.pulls, self._memory.appraisals.played)
         except AvailabilityError as error:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
@@ -271,7 +263,8 @@ class Peer:
         vote = Vote(statement, self.client, self._signer.sign(statement.content))
         self._unsent = vote
         self._memory.note_signed(vote)
-        return [Persist(vote)]
+        self._memory.appraisals.note(*appraisals)
+        return [*map(Persist, appraisals), Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:
         self.state = next_state(self.state, Event.CERTIFIED)

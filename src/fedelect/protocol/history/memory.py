@@ -5,13 +5,14 @@ an impossible move; who has forgotten it learns of the lie from those who have n
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from fedelect.errors import RemoteProtocolError, StateError
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.appraisals import Appraisals
 from fedelect.protocol.history.chain import CertificateChain
 from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
-from fedelect.protocol.signed import Certificate, SignedValue, Verifier, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Verifier, Vote
 
 
 class Memory:
@@ -29,12 +30,13 @@ class Memory:
         config: PeerConfig,
         client: int,
         verifier: Verifier,
-        records: Iterable[SignedValue | Vote | Certificate | Proof] = (),
+        records: Iterable[SignedValue | Vote | Certificate | Proof | Appraisal] = (),
     ) -> None:
         self._config = config
         self._client = client
         self._verifier = verifier
         self.chain = CertificateChain(config, verifier)
+        self.appraisals = Appraisals(config, self.chain)
         self.proofs: dict[int, Proof] = {}
         self.signed_slot = 0  # the last slot in which this client signed anything
         self._own: SignedValue | None = None
@@ -42,10 +44,13 @@ class Memory:
         for record in records:
             self._recall(record)
 
-    def _recall(self, record: SignedValue | Vote | Certificate | Proof) -> None:
+    def _recall(self, record: SignedValue | Vote | Certificate | Proof | Appraisal) -> None:
         try:
             if isinstance(record, Certificate):
                 self.chain.add(record)
+            elif isinstance(record, Appraisal):
+                self.appraisals.news((record,))
+                self.appraisals.note(record)  # also where the vote behind it never became a certificate
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
@@ -86,6 +91,25 @@ class Memory:
                     "opinion counts only if it was there before the first claim on top of its slot (see OwnRewards)"
                 )
         return fault
+
+    def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
+        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
+        fresh = self.appraisals.news(appraisals)
+        self.appraisals.note(*fresh)
+        return fresh
+
+    def check_news(self, entries: Sequence[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
+        """Check what is news; returns the lies that these entries give away.
+
+        Raises:
+            RemoteProtocolError: One of them cannot be.
+        """
+        for entry in entries:
+            self.check_entry(entry)
+        for vote in votes:
+            self.check_vote(vote)
+        moves = (self.contradiction(entry) for entry in entries if isinstance(entry, SignedValue))
+        return [proof for proof in moves if proof is not None]
 
     def check_entry(self, entry: SignedValue | Proof) -> None:
         """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""
@@ -132,6 +156,10 @@ class Memory:
         self._claimed.update({client: value for client, value in values.items() if value is not None})
 
     def _unearned(self, value: SignedValue) -> str | None:
-        if math.isnan(value.mean) or self.chain.elections(value.client):
+        if math.isnan(value.mean):
+            return None
+        if self._config.rule == "bp-gp":
+            return "it holds a mean, which nobody is to tell under the rule bp-gp"
+        if self.chain.elections(value.client):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

@@ -7,6 +7,7 @@ signatures allow, as a liar might who had collected them all.
 from collections.abc import Iterable
 
 from fedelect.protocol import (
+    Appraisal,
     Certificate,
     CohortAgreed,
     GossipMessage,
@@ -64,7 +65,7 @@ class Watch:
                 self._check_map(client, record.statement, peer)
         elif isinstance(record, Certificate):
             self._certificate(record)
-        elif not isinstance(record, SignedValue):
+        elif not isinstance(record, SignedValue | Appraisal):
             self._proof(client, record)
 
     def decided(self, client: int, effect: CohortAgreed) -> None:
