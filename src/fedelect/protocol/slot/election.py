@@ -1,5 +1,6 @@
 """How a cohort follows from a frozen map: one pure function, so whoever has the same map has the same cohort."""
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 
@@ -85,7 +86,14 @@ def worth_of(values: Mapping[int, SignedValue | None], clients: int) -> float:
 
 
 def _by_set(sets: PlayedSets, config: PeerConfig, slot: int, eligible: Ints) -> Election:
-    cohorts, means, weights, scatter, noise = sets.evidence()
+    evidence = tuple(part.tobytes() for part in sets.evidence())
+    return _elected(evidence, config, slot, tuple(eligible.tolist()))
+
+
+@functools.lru_cache(maxsize=8)  # the search takes its time; simulated peers, who share a process, share its result
+def _elected(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligible: tuple[int, ...]) -> Election:
+    cohorts = np.frombuffer(evidence[0], dtype=np.int64).reshape(-1, config.budget)
+    means, weights, scatter, noise = (np.frombuffer(part) for part in evidence[1:])
     return elect_set(
         cohorts,
         means,
@@ -97,7 +105,7 @@ def _by_set(sets: PlayedSets, config: PeerConfig, slot: int, eligible: Ints) -> 
         seed=config.seed,
         prior=SetPrior(),
         added_noise=noise,
-        eligible=eligible,
+        eligible=np.array(eligible),
     )
 
 
