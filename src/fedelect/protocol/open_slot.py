@@ -19,7 +19,7 @@ from fedelect.protocol.slot.election import Played, decide, worth_of
 from fedelect.protocol.slot.flooding import Flood
 from fedelect.protocol.slot.voting import Ballots
 from fedelect.protocol.transitions import State
-from fedelect.protocol.wire.effects import Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
+from fedelect.protocol.wire.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
 from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage
 from fedelect.vocabulary import Ints
 
@@ -40,7 +40,7 @@ class OpenSlot:
         self._slot = slot
         self._couplings = config.neighbours[client]
         self.exchange: BeliefExchange | None = None
-        self._evidence: float | None = None  # the belief, where no messages are needed for it
+        self._settled: BeliefSettled | None = None
         self.available: tuple[int, ...] | None = None  # who can train, if the host said so
         self.voted: tuple[Statement, tuple[float, ...]] | None = None  # what for, and the indices behind it
         self.attendance = Attendance(self._couplings, patience=config.patience, faults=config.faults)
@@ -52,21 +52,29 @@ class OpenSlot:
         self.flood = Flood(self._couplings, self._config.flood_rounds)
         self.ballots = Ballots(self._couplings, self._config.quorum)
 
-    def deadlines(self) -> list[Effect]:
-        """The moments to be told of."""
+    def start(self, opinion: float) -> list[Effect]:
+        """The moments to be told of, and, unless the opinion alone makes the belief, round 1 of the messages."""
         waits = ((Wait.SLOT, self._config.slot_s), (Wait.RESEND, self._config.resend_s))
-        return [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+        effects: list[Effect] = [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+        if self._config.reading == "evidence":
+            self._settled = BeliefSettled(self._slot, float(evidence_belief(np.array(opinion))), 0.0)
+            return effects
+        return effects + self._start_exchange(opinion)
+
+    @property
+    def settled(self) -> BeliefSettled | None:
+        """What the belief has come to; None while messages are waited for."""
+        exchange = self.exchange
+        if self._settled is None and exchange is not None and exchange.done:
+            self._settled = BeliefSettled(self._slot, exchange.belief, exchange.residual)
+        return self._settled
 
     def claim(self, mean: float, belief: float) -> SignedValue:
         """This client's value, not signed yet."""
         numbers = one_nan(mean), one_nan(belief)
         return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers)
 
-    def start_exchange(self, opinion: float) -> list[Effect]:
-        """Round 1 of the beliefs; under the "evidence" reading there is none."""
-        if self._config.reading == "evidence":
-            self._evidence = float(evidence_belief(np.array(opinion)))
-            return []
+    def _start_exchange(self, opinion: float) -> list[Effect]:
         self.exchange = BeliefExchange(
             tuple(self._couplings),
             np.array(list(self._couplings.values())),
@@ -75,13 +83,6 @@ class OpenSlot:
             opinion=opinion,
         )
         return self._beliefs(self.exchange.start())
-
-    def outcome(self) -> tuple[float, float] | None:
-        """Belief and residual, once they are there."""
-        if self._evidence is not None:
-            return self._evidence, 0.0
-        exchange = self.exchange
-        return (exchange.belief, exchange.residual) if exchange is not None and exchange.done else None
 
     def receive_belief(self, message: BeliefMessage) -> list[Effect]:
         """A neighbour's message of one round."""

@@ -10,7 +10,6 @@ Rule: whatever raises has changed nothing.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol.configuration import PeerConfig
@@ -71,7 +70,6 @@ class Peer:
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
         self._now = OpenSlot(config, client, self._slot, self.chain.head)
-        self._settled = BeliefSettled(0, math.nan, 0.0)
         self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
 
     @property
@@ -112,8 +110,7 @@ class Peer:
         self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = [*self._now.deadlines(), *self._history.ask()]
-        effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
+        effects = [*self._now.start(opinion), *self._history.ask(), *self._conclude_exchange()]
         for message in self._early.take(slot):
             try:
                 effects += self.receive(message)
@@ -158,13 +155,8 @@ class Peer:
         """
         state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
-        value = self._now.claim(mean, belief)
-        fault = self._memory.own_fault(value)
-        if fault is not None:
-            raise LocalProtocolError(f"client {self.client} cannot claim this: {fault}")
-        signed = replace(value, signature=self._signer.sign(value.content))
+        signed = self._memory.sign_claim(self._now.claim(mean, belief), self._signer)
         self.state, self._unsent, self._now.available = state, signed, here
-        self._memory.note_signed(signed)
         return [Persist(signed)]
 
     def persisted(self, record: Record) -> list[Effect]:
@@ -214,12 +206,11 @@ class Peer:
         return self._timely(effects)
 
     def _conclude_exchange(self) -> list[Effect]:
-        outcome = self._now.outcome()
-        if self.state is not State.EXCHANGING or outcome is None:
+        settled = self._now.settled
+        if self.state is not State.EXCHANGING or settled is None:
             return []
         self.state = next_state(self.state, Event.ROUNDS_DONE)
-        self._settled = BeliefSettled(self._slot, *outcome)
-        return [self._settled]
+        return [settled]
 
     def _timely(self, effects: list[Effect]) -> list[Effect]:
         """Without the question what to propose, if the slot has been decided in the same breath."""
@@ -228,8 +219,7 @@ class Peer:
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        slot = self._now
-        lies = self._memory.check_news(slot.flood.news(message.entries), slot.ballots.news(message.votes))
+        lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
         effects: list[Effect] = []
         for proof in self._memory.note_lies(proofs):
@@ -260,9 +250,7 @@ class Peer:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
         self.state = next_state(self.state, Event.FROZEN)
-        vote = Vote(statement, self.client, self._signer.sign(statement.content))
-        self._unsent = vote
-        self._memory.note_signed(vote)
+        self._unsent = vote = self._memory.sign_vote(statement, self._signer)
         self._memory.appraisals.note(*appraisals)
         return [*map(Persist, appraisals), Persist(vote)]
 
@@ -290,4 +278,5 @@ class Peer:
         self._unsent = None
         self._now.rebase(self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        return [self._settled] if was is State.FLOODING else []
+        settled = self._now.settled
+        return [settled] if settled is not None and was is State.FLOODING else []

@@ -28,10 +28,13 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How they elect; each is described in `fedelect.protocol.PeerConfig`."""
+    """How they elect; each is described in `fedelect.protocol.PeerConfig`. A roster that names no rule means bp-ucb."""
 
     budget: int
-    exploration: float = 0.01
+    rule: str = "bp-ucb"
+    exploration: float | None = None
+    forgetting: float = 1.0
+    memory: int = 128
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10

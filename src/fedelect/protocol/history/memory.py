@@ -5,14 +5,15 @@ an impossible move; who has forgotten it learns of the lie from those who have n
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from fedelect.errors import RemoteProtocolError, StateError
+from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.appraisals import Appraisals
 from fedelect.protocol.history.chain import CertificateChain
 from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
-from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Verifier, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Signer, Statement, Verifier, Vote
 
 
 class Memory:
@@ -71,6 +72,21 @@ class Memory:
             )
         self.note_signed(record)
 
+    def sign_claim(self, value: SignedValue, signer: Signer) -> SignedValue:
+        """This client signs `value`; LocalProtocolError if others could prove it a lie."""
+        fault = self.own_fault(value)
+        if fault is not None:
+            raise LocalProtocolError(f"client {self._client} cannot claim this: {fault}")
+        signed = replace(value, signature=signer.sign(value.content))
+        self.note_signed(signed)
+        return signed
+
+    def sign_vote(self, statement: Statement, signer: Signer) -> Vote:
+        """This client signs `statement`."""
+        vote = Vote(statement, self._client, signer.sign(statement.content))
+        self.note_signed(vote)
+        return vote
+
     def note_signed(self, record: SignedValue | Vote) -> None:
         """This client signed something."""
         if isinstance(record, SignedValue):
@@ -92,24 +108,16 @@ class Memory:
                 )
         return fault
 
-    def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
-        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
-        fresh = self.appraisals.news(appraisals)
-        self.appraisals.note(*fresh)
-        return fresh
-
-    def check_news(self, entries: Sequence[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
-        """Check what is news; returns the lies that these entries give away.
-
-        Raises:
-            RemoteProtocolError: One of them cannot be.
-        """
+    def examine(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
+        """Check all of these, see below; returns which lies about means the values prove."""
+        lies: list[Proof] = []
         for entry in entries:
             self.check_entry(entry)
+            lie = self.contradiction(entry) if isinstance(entry, SignedValue) else None
+            lies += [] if lie is None else [lie]
         for vote in votes:
             self.check_vote(vote)
-        moves = (self.contradiction(entry) for entry in entries if isinstance(entry, SignedValue))
-        return [proof for proof in moves if proof is not None]
+        return lies
 
     def check_entry(self, entry: SignedValue | Proof) -> None:
         """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""
@@ -154,6 +162,12 @@ class Memory:
     def note_claims(self, values: Mapping[int, SignedValue | None]) -> None:
         """Remember what others claimed in a frozen map."""
         self._claimed.update({client: value for client, value in values.items() if value is not None})
+
+    def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
+        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
+        fresh = self.appraisals.news(appraisals)
+        self.appraisals.note(*fresh)
+        return fresh
 
     def _unearned(self, value: SignedValue) -> str | None:
         if math.isnan(value.mean):
