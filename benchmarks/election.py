@@ -2,6 +2,7 @@
 
     python benchmarks/election.py                       # 5, 10, 20 and 40 peers
     python benchmarks/election.py --clients 5 --slots 4
+    python benchmarks/election.py --rule bp-gp               # instead of bp-ucb
 
 Peers run on this machine, a process each, over mutual TLS, on a ring with chords (four neighbours each), ready for no
 fault, with 10 rounds of belief messages. The time of a slot starts when the last peer has its opinion and ends when the
@@ -25,6 +26,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from fedelect.processes import usable_cores
 from fedelect.protocol import PeerConfig
@@ -68,14 +70,15 @@ def ring(clients: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
 
-def federation(out: Path, clients: int) -> tuple[PeerConfig, dict[int, Path]]:
+def federation(out: Path, clients: int, **settings: Any) -> tuple[PeerConfig, dict[int, Path]]:
     edges = ring(clients)
+    chosen = {"budget": min(5, clients // 2), "resend_s": 2.0, "slot_s": 120.0} | settings
     roster = found(
         out,
         addresses=free_addresses(clients),
         edges=edges,
         couplings=(-0.001,) * len(edges),
-        settings=Settings(budget=min(5, clients // 2), resend_s=2.0, slot_s=120.0),
+        settings=Settings(**chosen),
     )
     return roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
 
@@ -117,8 +120,8 @@ def processor_s(numbers: list[int]) -> float:
     return total / _TICK
 
 
-def measure(out: Path, clients: int, slots: int) -> dict[str, float]:
-    config, folders = federation(out, clients)
+def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
+    config, folders = federation(out, clients, rule=rule)
     everybody = frozenset(range(clients))
     with Crew(folders) as crew:
         began = time.monotonic()
@@ -167,6 +170,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, nargs="*", default=SIZES)
     parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--rule", default="bp-ucb", choices=("bp-ucb", "bp-gp"))
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     options = parser.parse_args()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
@@ -189,7 +193,7 @@ def main() -> None:
         print(" | ".join(f"{name:>11}" for name in names))
         rows = []
         for clients in options.clients:
-            row = measure(Path(folder) / str(clients), clients, options.slots)
+            row = measure(Path(folder) / str(clients), clients, options.slots, options.rule)
             row |= {"floor_s": row["rounds"] * trip / 2, "round_trip_s": trip, "cores": cores, "load": load}
             rows.append(row)
             cells = (
