@@ -4,6 +4,7 @@
 federation's server needs `PeerConfig`, a verifier and `CertificateChain`, and nothing else of this.
 """
 
+from fedelect.protocol.configuration import MEMORY as MEMORY
 from fedelect.protocol.configuration import RULES as RULES
 from fedelect.protocol.configuration import PeerConfig as PeerConfig
 from fedelect.protocol.history import Admission as Admission
@@ -62,6 +63,7 @@ from fedelect.protocol.wire import encode as encode
 
 __all__ = [
     "FRAME_LIMIT",
+    "MEMORY",
     "OPEN",
     "RULES",
     "TRANSITIONS",

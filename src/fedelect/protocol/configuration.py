@@ -17,6 +17,9 @@ READINGS = ("ising", "evidence")
 RULES = {"bp-ucb": 0.01, "bp-gp": 1.0}
 """How a cohort follows from maps and history, and the exploration that each rule takes unless told."""
 
+MEMORY = 128
+"""Most cohorts that the rule "bp-gp" remembers unless told."""
+
 _NAMES = {"bp-ucb": b"fedelect/configuration/1\0", "bp-gp": b"fedelect/configuration/bp-gp/1\0"}
 
 
@@ -54,7 +57,7 @@ class PeerConfig:
     rule: str = "bp-ucb"
     exploration: float | None = None
     forgetting: float = 1.0
-    memory: int = 128
+    memory: int = MEMORY
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10
@@ -96,7 +99,7 @@ class PeerConfig:
             raise ConfigurationError(
                 f"forgetting must be > 0 and <= 1 and memory at least 2, got {self.forgetting!r} and {self.memory!r}"
             )
-        if self.rule == "bp-ucb" and (self.forgetting, self.memory) != (1.0, 128):
+        if self.rule == "bp-ucb" and (self.forgetting, self.memory) != (1.0, MEMORY):
             raise ConfigurationError("forgetting and memory are the rule bp-gp's; leave them out, or set that rule")
 
     def _check_faults(self) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import PeerConfig
+from fedelect.protocol import MEMORY, PeerConfig
 
 ROSTER_NAME = "roster.json"
 """What the file is called in every folder."""
@@ -34,7 +34,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     rule: str = "bp-ucb"
     exploration: float | None = None
     forgetting: float = 1.0
-    memory: int = 128
+    memory: int = MEMORY
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10

@@ -20,6 +20,7 @@ from fedelect.analytics.democratized import LinkedClients, couplings_of
 from fedelect.equations.beliefs import Coupling, outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
+    MEMORY,
     BeliefSettled,
     Certificate,
     CohortAgreed,
@@ -83,7 +84,7 @@ class PeerElection(AbstractSelector):
         rule: str = "bp-ucb",
         exploration: float | None = None,
         forgetting: float = 1.0,
-        memory: int = 128,
+        memory: int = MEMORY,
         seed: int,
         edges: ArrayLike,
         couplings: ArrayLike,

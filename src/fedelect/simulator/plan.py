@@ -14,6 +14,7 @@ from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
+from fedelect.protocol import MEMORY
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec
@@ -93,7 +94,7 @@ def elected_by_peers(
     rule: str = "bp-ucb",
     exploration: float | None = None,
     forgetting: float = 1.0,
-    memory: int = 128,
+    memory: int = MEMORY,
     loss: float = 0.0,
     repetition: float = 0.0,
     longest_delay_s: float = 0.05,

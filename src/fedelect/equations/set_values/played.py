@@ -21,22 +21,26 @@ class PlayedSets:
 
     def __init__(self, budget: int, *, forgetting: float, memory: int) -> None:
         self._budget = budget
-        self._forgetting = forgetting
+        self.forgetting = forgetting
         self._memory = memory
         self._rows: dict[Cohort, list[float]] = {}  # mean, weight, scatter, noise; last played comes last
 
     def __len__(self) -> int:
         return len(self._rows)
 
+    def cohorts(self) -> list[Cohort]:
+        """The cohorts kept, in the order of `evidence`."""
+        return list(self._rows)
+
     def copy(self) -> Self:
         """The same once more, to go on with apart."""
-        other = type(self)(self._budget, forgetting=self._forgetting, memory=self._memory)
+        other = type(self)(self._budget, forgetting=self.forgetting, memory=self._memory)
         other._rows = {cohort: list(row) for cohort, row in self._rows.items()}
         return other
 
     def note(self, cohort: Cohort, reward: float, noise_variance: float) -> None:
         """Take in one more reward."""
-        fade = self._forgetting
+        fade = self.forgetting
         if fade < 1.0:
             for row in self._rows.values():
                 row[1] *= fade
