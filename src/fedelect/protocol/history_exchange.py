@@ -38,10 +38,11 @@ class HistoryExchange:
         self._asked: dict[int, bytes] = {}  # neighbour -> about which certificate it was asked last
         self._wanted: dict[int, tuple[bytes, ...]] = {}  # neighbour -> for whose appraisals it was asked last
 
-    def forget(self) -> None:
-        """Questions may have been lost: they may be asked again."""
+    def ask_again(self) -> list[Effect]:
+        """Questions may have been lost: they may be asked again, and those for appraisals are."""
         self._asked.clear()
         self._wanted.clear()
+        return self.ask(tuple(self._config.neighbours[self._client]))
 
     def mind(self, message: BeliefMessage | GossipMessage) -> list[Effect]:
         """What to say to somebody whose message builds on `message.previous`."""
@@ -71,12 +72,11 @@ class HistoryExchange:
         full = isinstance(message, HistoryMessage) and len(message.certificates) == HISTORY_LIMIT
         return [*([self._request(message.sender)] if full else []), *self.ask((message.sender,))]
 
-    def ask(self, neighbours: tuple[int, ...] | None = None) -> list[Effect]:
-        """Ask these neighbours, or all, for the appraisals that are lacking; nobody twice for the same."""
+    def ask(self, neighbours: tuple[int, ...]) -> list[Effect]:
+        """Ask these for the appraisals that are lacking; nobody twice for the same."""
         lacking = self._appraisals.lacking()
-        asked = tuple(self._config.neighbours[self._client]) if neighbours is None else neighbours
         effects: list[Effect] = []
-        for neighbour in asked:
+        for neighbour in neighbours:
             if lacking and self._wanted.get(neighbour) != lacking:
                 self._wanted[neighbour] = lacking
                 effects.append(Send(AppraisalRequest(self._config.digest, self._client, neighbour, lacking)))

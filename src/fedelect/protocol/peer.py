@@ -35,7 +35,7 @@ from fedelect.protocol.wire.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.wire.messages import Answer, AppraisalMessage, BeliefMessage, GossipMessage, Message, Request
+from fedelect.protocol.wire.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
 from fedelect.vocabulary import as_cohort
 
 
@@ -107,10 +107,9 @@ class Peer:
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
         self._slot, self.state = slot, state
         self._unsent = None
-        self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = [*self._now.start(opinion), *self._history.ask(), *self._conclude_exchange()]
+        effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
             try:
                 effects += self.receive(message)
@@ -128,10 +127,10 @@ class Peer:
         if isinstance(message, Request):
             return self._history.answer(message)
         if isinstance(message, Answer):
-            news = (
-                self._appraise(message) if isinstance(message, AppraisalMessage) else self.learn(message.certificates)
-            )
-            return [*news, *self._history.more(message)]
+            if isinstance(message, HistoryMessage):
+                return [*self.learn(message.certificates), *self._history.more(message)]
+            fresh = map(Persist, self._memory.appraise(message.appraisals))
+            return [*fresh, *self._progress(), *self._history.more(message)]
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
@@ -199,10 +198,9 @@ class Peer:
         self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN:
             return []
-        self._history.forget()
         effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
         if self.state in OPEN:
-            effects += [*self._now.resend(), *self._history.ask(), SetDeadline(deadline, self.config.resend_s)]
+            effects += [*self._now.resend(), *self._history.ask_again(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
 
     def _conclude_exchange(self) -> list[Effect]:
@@ -221,13 +219,8 @@ class Peer:
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
-        effects: list[Effect] = []
-        for proof in self._memory.note_lies(proofs):
-            effects += [Persist(proof), LiarProven(proof)]
-        return [*effects, *relayed, *self._progress()]
-
-    def _appraise(self, message: AppraisalMessage) -> list[Effect]:
-        return [*map(Persist, self._memory.appraise(message.appraisals)), *self._progress()]
+        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), LiarProven(lie))]
+        return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
         """Whatever follows from what is known now: further rounds, a vote, a decision."""
@@ -250,8 +243,7 @@ class Peer:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
         self.state = next_state(self.state, Event.FROZEN)
-        self._unsent = vote = self._memory.sign_vote(statement, self._signer)
-        self._memory.appraisals.note(*appraisals)
+        self._unsent = vote = self._memory.sign_vote(statement, self._signer, appraisals)
         return [*map(Persist, appraisals), Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:

@@ -81,10 +81,11 @@ class Memory:
         self.note_signed(signed)
         return signed
 
-    def sign_vote(self, statement: Statement, signer: Signer) -> Vote:
-        """This client signs `statement`."""
+    def sign_vote(self, statement: Statement, signer: Signer, appraisals: Iterable[Appraisal]) -> Vote:
+        """This client signs `statement`, behind which there may be an appraisal."""
         vote = Vote(statement, self._client, signer.sign(statement.content))
         self.note_signed(vote)
+        self.appraisals.note(*appraisals)
         return vote
 
     def note_signed(self, record: SignedValue | Vote) -> None:
