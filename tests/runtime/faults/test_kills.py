@@ -22,6 +22,7 @@ EVERYBODY = list(range(CLIENTS))
 PHASES = ("exchanging", "flooding", "certifying", "decided")
 VICTIMS = ((0, 1), (2, 5), (3, 4), (6, 0), (1, 4), (2, 3))
 TRIES = 6
+REJOINED = 4  # slots with all of them at the end; one may be told of a certificate before it has voted itself
 
 
 def phase_on_disk(folder: Path, slot: int) -> str:
@@ -90,14 +91,14 @@ def test_two_peers_killed_in_any_phase_hold_nobody_up_split_nothing_and_rejoin(t
                         struck[phase] = attempt + 1
                         break
             fed.on_notice = lambda client, notice: None
-            for _ in range(2):
+            for _ in range(REJOINED):
                 slot += 1
                 assert fed.elect(slot, EVERYBODY) == set(EVERYBODY)
     print(f"slots until both were struck in their phase: {struck}")
     assert set(struck) == set(PHASES)
     check_disks(fed)
     for folder in fed.folders.values():
-        assert votes_of(folder)[-1] == slot  # whoever was killed votes again
+        assert votes_of(folder)[-1] > slot - REJOINED  # whoever was killed votes again
 
 
 def check_disks(fed: Real) -> None:
