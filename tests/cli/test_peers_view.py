@@ -73,13 +73,13 @@ def test_a_line_follows_what_its_peer_says_and_messages_add_up_over_slots(view: 
 
 def test_the_server_counts_certificates_and_says_what_it_waits_for(view: PeersView) -> None:
     view.hear(0, phase(1, "exchanging", 2))
-    assert "waits for the certificate of slot 1" in " ".join(shown(view)[4])
+    assert "waits for slot 1;" in " ".join(shown(view)[4])
     view.hear(0, Agreed(slot=1, cohort=(0, 2), certificate="00"))
     assert "trains in slot 1" in " ".join(shown(view)[4])
     view.held(held(1))
     view.held(held(2, None))
     line = " ".join(shown(view)[4])
-    assert "waits for the certificate of slot 3; 1 certificates verified, 1 slots skipped; slot 2: nobody came" in line
+    assert "server waits for slot 3; 1 certificates, 1 skipped; slot 2: nobody came" in line
     view.held(held(3, (1, 2)))
     assert "slot 3: 1 2, 2 signatures, 0.25 s" in " ".join(shown(view)[4])
     assert [line[3] for line in shown(view)[1:4]] == ["1", "1", "2"]

@@ -34,8 +34,8 @@ def demo(
     console = Console()
     config = sized(load_config(scenario), clients, None)
     view = PeersView(clients, slots)
-    with Live(view, console=console, refresh_per_second=4):
-        try:
+    try:
+        with Live(view, console=console, refresh_per_second=4):
             folder = play_demo(
                 Demo(config=config, slots=slots, seed=seed, faults=faults),
                 load_data(config, scenario),
@@ -44,9 +44,9 @@ def demo(
                 progress=lambda held, training: view.held(held),
                 hears=view.hear,
             )
-        except KeyboardInterrupt:
-            console.print("stopped; no peer is left running", highlight=False)
-            raise typer.Exit(130) from None
+    except KeyboardInterrupt:
+        console.print("stopped; no peer is left running", highlight=False)
+        raise typer.Exit(130) from None
     print_summary(read_table(folder), console)
     page = write_report(folder, out / "report.html")
     console.print(f"what lies where: {out / 'README.md'}", highlight=False, soft_wrap=True)

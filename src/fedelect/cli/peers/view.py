@@ -107,7 +107,7 @@ class PeersView:
         elif done == self._slots:
             doing = "is done"
         else:
-            doing = f"trains in slot {newest}" if newest > done else f"waits for the certificate of slot {done + 1}"
+            doing = f"trains in slot {newest}" if newest > done else f"waits for slot {done + 1}"
         last = ""
         if self._held:
             held, certificate = self._held[-1], self._held[-1].certificate
@@ -116,7 +116,8 @@ class PeersView:
                 cohort = " ".join(map(str, certificate.cohort))
                 last = f"; slot {held.slot}: {cohort}, {len(certificate.signatures)} signatures, {held.seconds:.2f} s"
         skipped = sum(held.certificate is None for held in self._held)
-        return Text(f"server {doing}; {done - skipped} certificates verified, {skipped} slots skipped{last}")
+        said = f"server {doing}; {done - skipped} certificates, {skipped} skipped{last}"
+        return Text(said, no_wrap=True, overflow="ellipsis")
 
     def _progress(self) -> Table:
         done = len(self._held)
