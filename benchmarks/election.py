@@ -219,7 +219,8 @@ def main() -> None:
     options = parser.parse_args()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     cores = usable_cores()
-    print(f"{platform.machine()}, {cores} cores, load {load:.1f} before the start; median of {options.slots} slots")
+    count = f"{options.kills} kills" if options.kills else f"{options.slots} slots"
+    print(f"{platform.machine()}, {cores} cores, load {load:.1f} before the start; median of {count}")
     if options.kills:
         rows = []
         for clients in options.clients:
