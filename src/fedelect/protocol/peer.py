@@ -8,6 +8,7 @@ Nothing it signs leaves before the host says that it is stored; made again from 
 Rule: whatever raises has changed nothing.
 """
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -69,7 +70,8 @@ class Peer:
         self._early = EarlyMessages()
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
-        self._now = OpenSlot(config, client, self._slot, self.chain.head)
+        self._lost: set[int] = set()  # neighbours that the host's links cannot reach
+        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
         self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
 
     @property
@@ -105,16 +107,13 @@ class Peer:
             raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
-        self._slot, self.state = slot, state
-        self._unsent = None
-        self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
+        self._slot, self.state, self._unsent = slot, state, None
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
         self._now.flood.learn(self._memory.standing_proofs())
         effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
-            try:
+            with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
                 effects += self.receive(message)
-            except RemoteProtocolError:
-                continue  # whoever sent it will hear of it when it sends it again
         return self._timely(effects)
 
     def receive(self, message: Message) -> list[Effect]:
@@ -134,6 +133,7 @@ class Peer:
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
+            self._lost.discard(message.sender)
         elif message.slot == self._slot and self.state in OPEN:
             if isinstance(message, BeliefMessage):
                 effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
@@ -198,10 +198,35 @@ class Peer:
         self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN:
             return []
-        effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
+        self._now.tick()
+        effects = self._go_on()
         if self.state in OPEN:
             effects += [*self._now.resend(), *self._history.ask_again(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
+
+    def neighbour_lost(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is down and stays so: it is not waited for, until it is back or says something.
+
+        A host that is wrong about this costs a decision at worst, never agreement.
+        """
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_LOST)
+        self._lost.add(neighbour)
+        return self._timely(self._go_on()) if self.state in OPEN else []
+
+    def neighbour_back(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is up again: what it may have missed is said at once."""
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_BACK)
+        self._lost.discard(neighbour)
+        return self._now.resend_to(neighbour) if self.state in OPEN else []
+
+    def _link_moved(self, neighbour: int, event: Event) -> State:
+        if neighbour not in self.neighbours:
+            raise LocalProtocolError(f"client {neighbour!r} is no neighbour; those are {self.neighbours}")
+        return next_state(self.state, event)
+
+    def _go_on(self) -> list[Effect]:
+        """Whatever follows once somebody is no longer waited for."""
+        return [*self._now.forgo_gone(), *self._conclude_exchange(), *self._progress()]
 
     def _conclude_exchange(self) -> list[Effect]:
         settled = self._now.settled
