@@ -15,7 +15,8 @@ from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
-from fedelect.runtime.identity import SIGNING_KEY_NAME, read_identity
+from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
+from fedelect.runtime.roster import read_roster
 from fedelect.simulator import Plan, parse_selectors, simulate
 
 Fedelect = Callable[..., tuple[int, str, str]]
@@ -50,6 +51,35 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     assert code == 1 and "not empty" in err
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
+
+
+def test_clients_bring_their_own_keys_to_init(fedelect: Fedelect, tmp_path: Path) -> None:
+    keys = []
+    for client in range(3):
+        code, out, _ = fedelect("peers", "key", f"mine{client}")
+        assert code == 0 and len(out.strip()) == 64
+        keys.append(out.strip())
+    (tmp_path / "keys.txt").write_text("\n".join(keys) + "\n")
+    code, out, _ = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "fed")
+    assert code == 0 and "beside its own signing.key" in out
+    assert [member.key for member in read_roster(tmp_path / "fed" / "server").members] == keys
+    assert not list((tmp_path / "fed").rglob(SIGNING_KEY_NAME))
+    (tmp_path / "keys.txt").write_text("not a key\n" * 3)
+    code, _, err = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "other")
+    assert code == 1 and "must hold public keys in hexadecimal" in err
+
+
+def test_renew_gives_a_new_certificate_and_says_so_if_the_ca_is_another(fedelect: Fedelect, tmp_path: Path) -> None:
+    for name in ("fed", "other"):
+        assert fedelect("peers", "init", "--clients", "3", "--out", name)[0] == 0
+    before = (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes()
+    code, _, err = fedelect("peers", "renew", "fed/peer01", "--ca", "other/ca")
+    assert code == 1 and "another CA" in err
+    assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() == before
+    code, out, _ = fedelect("peers", "renew", "fed/peer01", "--ca", "fed/ca")
+    assert code == 0 and "good until" in out
+    assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() != before
+    assert read_identity(tmp_path / "fed" / "peer01").client == 1
 
 
 def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(

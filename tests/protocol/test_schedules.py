@@ -137,6 +137,13 @@ class HostilePeers(RuleBasedStateMachine):
             self.carry_out(client, self.peers[client].deadline_passed(Deadline(Wait.SLOT, self.slot)))
             assert client in self.ended
 
+    @rule(edge=st.sampled_from(EDGES), back=st.booleans(), turned=st.booleans())
+    def links_say_whatever_they_like(self, edge: tuple[int, int], back: bool, turned: bool) -> None:
+        client, neighbour = edge[::-1] if turned else edge
+        peer = self.peers[client]
+        self.undisturbed = self.undisturbed and back
+        self.carry_out(client, peer.neighbour_back(neighbour) if back else peer.neighbour_lost(neighbour))
+
     @rule(client=st.integers(0, CLIENTS - 1), lost=st.integers(0, 1))
     def crash_and_restart(self, client: int, lost: int) -> None:
         """What was stored is there again; if it signed nothing in this slot, it begins it again."""
@@ -157,6 +164,9 @@ class HostilePeers(RuleBasedStateMachine):
             if peer.state in OPEN:
                 self.carry_out(client, peer.deadline_passed(Deadline(Wait.SLOT, self.slot)))
         self.flying.clear()
+        for client, peer in enumerate(self.peers):
+            for neighbour in peer.neighbours:
+                self.carry_out(client, peer.neighbour_back(neighbour))
         self.begin_next_slot()
         for _ in range(12):
             while self.flying:

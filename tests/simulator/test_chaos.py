@@ -141,6 +141,15 @@ def test_broken_peers_are_caught(
     assert run_chaos(found.seed, plan).sound  # and the honest ones go through the same unharmed
 
 
+def test_links_say_what_is_true_late_or_never_and_unless_all_is_calm_also_what_is_not() -> None:
+    wild, calm = ([draw(seed, replace(CRASHES, calm=quiet)) for seed in range(40)] for quiet in (False, True))
+    assert {schedule.noticed_s for schedule in wild} == {None, 0.1, 0.3, 0.6}
+    rumours = [rumour for schedule in wild for rumour in schedule.rumours]
+    assert {rumour.lost for rumour in rumours} == {True, False}
+    assert not any(schedule.rumours for schedule in calm)
+    assert all(one.neighbour in schedule.config.neighbours[one.client] for schedule in wild for one in schedule.rumours)
+
+
 def test_a_crash_strikes_where_it_is_told_to() -> None:
     plan = functools.partial(draw, plan=CRASHES)
     stages = {crash.stage for seed in range(20) for crash in plan(seed).crashes}

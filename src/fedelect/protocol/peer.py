@@ -8,13 +8,10 @@ Nothing it signs leaves before the host says that it is stored; made again from 
 Rule: whatever raises has changed nothing.
 """
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from fedelect.equations.beliefs import evidence_belief
 from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.chain import CertificateChain
@@ -73,8 +70,8 @@ class Peer:
         self._early = EarlyMessages()
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
-        self._now = OpenSlot(config, client, self._slot, self.chain.head)
-        self._settled = BeliefSettled(0, math.nan, 0.0)
+        self._lost: set[int] = set()  # neighbours that the host's links cannot reach
+        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
         self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
 
     @property
@@ -110,21 +107,14 @@ class Peer:
             raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
-        self._slot, self.state = slot, state
-        self._unsent = None
+        self._slot, self.state, self._unsent = slot, state, None
         self._history.forget()
-        self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = self._now.deadlines()
-        if self.config.reading == "evidence":
-            effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
-        else:
-            effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
+        effects = [*self._now.start(opinion), *self._conclude_exchange()]
         for message in self._early.take(slot):
-            try:
+            with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
                 effects += self.receive(message)
-            except RemoteProtocolError:
-                continue  # whoever sent it will hear of it when it sends it again
         return self._timely(effects)
 
     def receive(self, message: Message) -> list[Effect]:
@@ -141,6 +131,7 @@ class Peer:
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
+            self._lost.discard(message.sender)
         elif message.slot == self._slot and self.state in OPEN:
             if isinstance(message, BeliefMessage):
                 effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
@@ -161,13 +152,8 @@ class Peer:
         """
         state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
-        value = self._now.claim(mean, belief)
-        fault = self._memory.own_fault(value)
-        if fault is not None:
-            raise LocalProtocolError(f"client {self.client} cannot claim this: {fault}")
-        signed = replace(value, signature=self._signer.sign(value.content))
+        signed = self._memory.sign_claim(self._now.claim(mean, belief), self._signer)
         self.state, self._unsent, self._now.available = state, signed, here
-        self._memory.note_signed(signed)
         return [Persist(signed)]
 
     def persisted(self, record: Record) -> list[Effect]:
@@ -211,21 +197,42 @@ class Peer:
         if was not in OPEN:
             return []
         self._history.forget()
-        effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
+        self._now.tick()
+        effects = self._go_on()
         if self.state in OPEN:
             effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
 
-    def _conclude_exchange(self) -> list[Effect]:
-        exchange = self._now.exchange
-        if self.state is not State.EXCHANGING or exchange is None or not exchange.done:
-            return []
-        return self._belief_settled(exchange.belief, exchange.residual)
+    def neighbour_lost(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is down and stays so: it is not waited for, until it is back or says something.
 
-    def _belief_settled(self, belief: float, residual: float) -> list[Effect]:
+        A host that is wrong about this costs a decision at worst, never agreement.
+        """
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_LOST)
+        self._lost.add(neighbour)
+        return self._timely(self._go_on()) if self.state in OPEN else []
+
+    def neighbour_back(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is up again: what it may have missed is said at once."""
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_BACK)
+        self._lost.discard(neighbour)
+        return self._now.resend_to(neighbour) if self.state in OPEN else []
+
+    def _link_moved(self, neighbour: int, event: Event) -> State:
+        if neighbour not in self.neighbours:
+            raise LocalProtocolError(f"client {neighbour!r} is no neighbour; those are {self.neighbours}")
+        return next_state(self.state, event)
+
+    def _go_on(self) -> list[Effect]:
+        """Whatever follows once somebody is no longer waited for."""
+        return [*self._now.forgo_gone(), *self._conclude_exchange(), *self._progress()]
+
+    def _conclude_exchange(self) -> list[Effect]:
+        settled = self._now.settled
+        if self.state is not State.EXCHANGING or settled is None:
+            return []
         self.state = next_state(self.state, Event.ROUNDS_DONE)
-        self._settled = BeliefSettled(self._slot, belief, residual)
-        return [self._settled]
+        return [settled]
 
     def _timely(self, effects: list[Effect]) -> list[Effect]:
         """Without the question what to propose, if the slot has been decided in the same breath."""
@@ -234,13 +241,7 @@ class Peer:
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        news = self._now.flood.news(message.entries)
-        for entry in news:
-            self._memory.check_entry(entry)
-        for vote in self._now.ballots.news(message.votes):
-            self._memory.check_vote(vote)
-        values = [entry for entry in news if isinstance(entry, SignedValue)]
-        lies = [proof for proof in map(self._memory.contradiction, values) if proof is not None]
+        lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
         effects: list[Effect] = []
         for proof in self._memory.note_lies(proofs):
@@ -268,9 +269,7 @@ class Peer:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
         self.state = next_state(self.state, Event.FROZEN)
-        vote = Vote(statement, self.client, self._signer.sign(statement.content))
-        self._unsent = vote
-        self._memory.note_signed(vote)
+        self._unsent = vote = self._memory.sign_vote(statement, self._signer)
         return [Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:
@@ -297,4 +296,5 @@ class Peer:
         self._unsent = None
         self._now.rebase(self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        return [self._settled] if was is State.FLOODING else []
+        settled = self._now.settled
+        return [settled] if settled is not None and was is State.FLOODING else []

@@ -6,12 +6,13 @@ an impossible move; who has forgotten it learns of the lie from those who have n
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from fedelect.errors import RemoteProtocolError, StateError
+from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.chain import CertificateChain
 from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
-from fedelect.protocol.signed import Certificate, SignedValue, Verifier, Vote
+from fedelect.protocol.signed import Certificate, SignedValue, Signer, Statement, Verifier, Vote
 
 
 class Memory:
@@ -66,6 +67,21 @@ class Memory:
             )
         self.note_signed(record)
 
+    def sign_claim(self, value: SignedValue, signer: Signer) -> SignedValue:
+        """This client signs `value`; LocalProtocolError if others could prove it a lie."""
+        fault = self.own_fault(value)
+        if fault is not None:
+            raise LocalProtocolError(f"client {self._client} cannot claim this: {fault}")
+        signed = replace(value, signature=signer.sign(value.content))
+        self.note_signed(signed)
+        return signed
+
+    def sign_vote(self, statement: Statement, signer: Signer) -> Vote:
+        """This client signs `statement`."""
+        vote = Vote(statement, self._client, signer.sign(statement.content))
+        self.note_signed(vote)
+        return vote
+
     def note_signed(self, record: SignedValue | Vote) -> None:
         """This client signed something."""
         if isinstance(record, SignedValue):
@@ -86,6 +102,17 @@ class Memory:
                     "opinion counts only if it was there before the first claim on top of its slot (see OwnRewards)"
                 )
         return fault
+
+    def examine(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
+        """Check all of these, see below; returns which lies about means the values prove."""
+        lies: list[Proof] = []
+        for entry in entries:
+            self.check_entry(entry)
+            lie = self.contradiction(entry) if isinstance(entry, SignedValue) else None
+            lies += [] if lie is None else [lie]
+        for vote in votes:
+            self.check_vote(vote)
+        return lies
 
     def check_entry(self, entry: SignedValue | Proof) -> None:
         """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""

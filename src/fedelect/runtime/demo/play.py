@@ -18,11 +18,11 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, Training, make_engine, versions_of
 from fedelect.records import open_run
-from fedelect.runtime.demo.elections import Hears, Held, ServerSide
+from fedelect.runtime.demo.elections import Held, ServerSide
 from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
 from fedelect.runtime.demo.written import LABEL, README, Played, header_of, records_of
 from fedelect.runtime.identity import found, member_names
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import Crew, Hears
 from fedelect.runtime.process import SHARE_NAME
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
@@ -83,7 +83,7 @@ def play_demo(
         out: A folder that does not exist, or is empty.
         command: The command line to note in the records.
         progress: Told after each slot.
-        hears: Told (client, notice) of whatever the peers say.
+        hears: Told (client, notice) of whatever the peers say, at once, from other threads.
 
     Raises:
         RunError: The peers did not get as far as slot 1.
@@ -100,9 +100,9 @@ def play_demo(
     (out / "README.md").write_text(README, encoding="utf-8")
     folders = _deal(scenario, fed)
     with threadpool_limits(limits=1, user_api="blas"):
-        with Crew(folders) as crew:
+        with Crew(folders, hears=hears) as crew:
             crew.start_all(START_S)
-            server = ServerSide(crew, roster.config(), Ed25519Verifier(), hears)
+            server = ServerSide(crew, roster.config(), Ed25519Verifier())
             played = _play(demo, scenario, engine, server, models, progress)
         return _write(demo, scenario, engine, dataset.digest, roster, out, played, command)
 

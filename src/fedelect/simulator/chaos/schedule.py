@@ -75,9 +75,19 @@ class Partition:
     heal_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Rumour:
+    """A client's links say that a neighbour is lost, or back, whatever is true."""
+
+    client: int
+    neighbour: int
+    at_s: float
+    lost: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One chaotic run."""
+    """One chaotic run. `noticed_s` is how long after a crash, a cut or their end links say so; None if never."""
 
     seed: int
     slots: int
@@ -89,6 +99,8 @@ class Schedule:
     partitions: tuple[Partition, ...]
     liars: frozenset[int]
     late_s: tuple[float, ...]
+    noticed_s: float | None
+    rumours: tuple[Rumour, ...]
 
     @property
     def span_s(self) -> float:
@@ -119,6 +131,8 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
     )
     long_s = (config.slot_s + 0.5) * plan.slots
     liars = frozenset(rng.permutation(clients)[: plan.liars].tolist())
+    links = stream(seed, "chaos", "links")
+    noticed_s = float(links.choice([0.1, 0.3, 0.6]))  # when all is calm, not before the last message has come
     return Schedule(
         seed=seed,
         slots=plan.slots,
@@ -130,6 +144,8 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
         partitions=() if plan.calm else _partitions(rng, clients, long_s),
         liars=liars,
         late_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
+        noticed_s=noticed_s if links.random() < 0.8 else None,
+        rumours=() if plan.calm else _rumours(links, config, long_s),
     )
 
 
@@ -172,6 +188,15 @@ def _calm_crashes(rng: np.random.Generator, plan: ChaosPlan, long_s: float) -> t
         Crash(client, float(rng.random() * long_s), stages[int(rng.integers(2))], int(rng.integers(1, 4)), 2 * long_s)
         for client in failing
     )
+
+
+def _rumours(rng: np.random.Generator, config: PeerConfig, long_s: float) -> tuple[Rumour, ...]:
+    rumours = []
+    for _ in range(int(rng.integers(0, 13))):
+        client = int(rng.integers(config.clients))
+        neighbour = int(rng.choice(list(config.neighbours[client])))
+        rumours.append(Rumour(client, neighbour, float(rng.random() * long_s), bool(rng.random() < 0.7)))
+    return tuple(rumours)
 
 
 def _partitions(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Partition, ...]:
