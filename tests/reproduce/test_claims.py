@@ -246,15 +246,28 @@ def test_theory(evidence: Evidence) -> None:
     assert means(sufficient) == [2.0] and sufficient.verdict == "does not hold"
     met = judged("Theorem03.met", evidence)
     assert means(met) == [0.1, 0.8, 1.0] and met.verdict == "holds in part"
-    rows = [
-        ComplexityRow(
-            clients=n, arms=9, quick_init_operations=1.0, bp_ucb_operations=1.0, quick_init_ms=ms, bp_ucb_ms=0.4
-        )
-        for n, ms in ((20, 0.05), (100, 0.1))
-    ]
+
+
+def test_times_are_compared_within_a_repetition_and_judged_by_the_interval_over_repetitions(
+    evidence: Evidence,
+) -> None:
+    def row(clients: int, quick: list[float], bp: list[float]) -> ComplexityRow:
+        operations = {"quick_init_operations": 1.0, "bp_ucb_operations": 1.0}
+        return ComplexityRow(clients=clients, arms=9, quick_init_ms=quick, bp_ucb_ms=bp, **operations)
+
+    # The second repetition is four times as slow throughout, which changes no ratio.
+    rows = [row(20, [0.05, 0.2], [0.1, 0.4]), row(100, [0.1, 0.4], [0.4, 1.6])]
     keep(evidence, "complexity", ComplexityTable(budget=5, slots=500, rows=rows))
-    assert means(judged("complexity.quick_init", evidence)) == [2.0]
-    assert means(judged("complexity.bp_ucb", evidence)) == [0.25]
+    growth = judged("complexity.quick_init", evidence)
+    assert means(growth) == [2.0] and growth.verdict == "does not hold"
+    better = judged("complexity.bp_ucb", evidence)
+    assert means(better) == [0.5, 0.25] and better.verdict == "does not hold"
+    # Three times as long on average, but from 1 to 5 times: that decides nothing.
+    rows = [row(20, [1.0, 1.0], [1.0, 1.0]), row(100, [1.0, 5.0], [1.0, 1.0])]
+    keep(evidence, "complexity", ComplexityTable(budget=5, slots=500, rows=rows))
+    noisy = judged("complexity.bp_ucb", evidence)
+    assert means(noisy) == [3.0, 3.0] and noisy.verdict == "undecided"
+    assert noisy.measured[0] is not None and noisy.measured[0].half_width == pytest.approx(12.706 * 2.0, rel=1e-4)
 
 
 def test_a_vacuous_bound_never_holds(evidence: Evidence) -> None:

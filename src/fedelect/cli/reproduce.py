@@ -1,5 +1,6 @@
 """`fedelect reproduce`: the paper's figures and tables, one by one or all."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -30,7 +31,6 @@ from fedelect.reproduce import (
     hours,
     in_order,
     measure,
-    measurement_path,
     play,
     seconds_for_a_slot,
     write_document,
@@ -92,9 +92,10 @@ def reproduce(
     atlas = atlas or shipped_atlases()["paper"]
     library = _library(chosen, results, atlas if on_atlas else None)
     try:
-        _play(wanted, chosen, library, cores, console)
-        if not on_atlas:
-            _measure(wanted, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
+        with library.writing():
+            _play(wanted, chosen, library, cores, console)
+            if not on_atlas:
+                _measure(wanted, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
@@ -160,11 +161,12 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
 
 def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -> None:
     """Make the measurements that are not on file."""
-    for one in wanted:
-        for measurement in one.measurements:
-            if not measurement_path(context.library.folder, measurement).exists():
-                console.print(f"measuring: {measurement}", highlight=False)
-            measure(measurement, context)
+    for measurement in [name for one in wanted for name in one.measurements]:
+        bar = Bar(f"measuring: {measurement}", "parts", console)
+        try:
+            measure(measurement, dataclasses.replace(context, progress=bar.show))
+        finally:
+            bar.stop()
 
 
 def _calibrate(console: Console, workers: int) -> None:

@@ -10,10 +10,9 @@ with the fewest training samples is taken, for it is the cheapest to run, and of
 sum of deviations.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ from fedelect.equations.intervals import mean_band
 from fedelect.errors import RunError
 from fedelect.federation import DEFAULT_ENGINE, make_engine
 from fedelect.loop import Replica, play_slot
+from fedelect.processes import Calling, answers_of
 from fedelect.records.run_folder import replace_file
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
@@ -197,13 +197,12 @@ def calibrate(
     missing = [candidate for candidate in candidates if candidate not in known]
     progress(len(candidates) - len(missing), len(candidates))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        tasks = [pool.submit(_outcome, one, work[one.start], dataset, seed) for one in missing]
-        for task in as_completed(tasks):
-            outcome = task.result()
-            known[outcome.candidate] = outcome
-            _write(path, dataset, seed, candidates, known)
-            progress(len(known), len(candidates))
+    host = Calling(functools.partial(_outcome, dataset=dataset, seed=seed))
+    requests = [(candidate, work[candidate.start]) for candidate in missing]
+    for _, outcome in answers_of(host, requests, workers=workers):
+        known[outcome.candidate] = outcome
+        _write(path, dataset, seed, candidates, known)
+        progress(len(known), len(candidates))
     return _write(path, dataset, seed, candidates, known)
 
 
@@ -228,7 +227,7 @@ def _write(
     return calibration
 
 
-def _outcome(candidate: Candidate, work: Trial, dataset: Dataset, seed: int) -> Outcome:
+def _outcome(candidate: Candidate, work: Trial, *, dataset: Dataset, seed: int) -> Outcome:
     config = candidate.config()
     world = build_scenario(config, dataset)
     engine = make_engine(DEFAULT_ENGINE, config)

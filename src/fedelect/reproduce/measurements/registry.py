@@ -14,6 +14,7 @@ from fedelect.reproduce.measurements.complexity import ComplexityTable, measure_
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.convergence import ConvergenceTable, measure_convergence
 from fedelect.reproduce.measurements.losses import Losses, measure_losses
+from fedelect.reproduce.measurements.parts import Parts
 from fedelect.reproduce.measurements.regret import Regret, measure_regret
 from fedelect.reproduce.measurements.sensitivity import Sensitivity, measure_sensitivity
 from fedelect.reproduce.runner import AbstractLibrary
@@ -26,7 +27,7 @@ class Measurement:
     """How a value is made, and what type it is."""
 
     kind: type[msgspec.Struct]
-    make: Callable[[Context], msgspec.Struct]
+    make: Callable[[Context, Parts], msgspec.Struct]
 
 
 MEASUREMENTS: dict[str, Measurement] = {
@@ -102,10 +103,13 @@ def keep_measurement(library: AbstractLibrary, preset: Preset, name: str, value:
 
 
 def measure(name: str, context: Context) -> None:
-    """Make a measurement and keep it, unless it is on file."""
+    """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
     library, preset, measurement = context.library, context.preset, MEASUREMENTS[name]
     if read_measurement(library, preset, name, measurement.kind) is None:
-        keep_measurement(library, preset, name, measurement.make(context))
+        path = measurement_path(library.folder, name).with_suffix(".part")
+        parts = Parts(path, _about(library, preset), workers=context.workers, progress=context.progress)
+        keep_measurement(library, preset, name, measurement.make(context, parts))
+        parts.discard()
 
 
 def _about(library: AbstractLibrary, preset: Preset) -> About:
