@@ -14,6 +14,7 @@ from fedelect.reproduce.measurements.parts import Parts
 from fedelect.reproduce.measurements.regret.long_play import Selector, _rivals, feedback_on, long_elections
 from fedelect.seeds import derive, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
+from fedelect.vocabulary import Cohort
 
 SMALL_WORLD = Path(__file__).parents[2] / "reproduction/results/measurements/small-world.npz"
 
@@ -31,7 +32,7 @@ def asked_and_told(atlas: Atlas, selector: Selector, *, trial: int, slots: int, 
     """Cohort numbers by the selector itself."""
     seeds = stream(seed, "regret", trial).integers(atlas.seeds, size=slots).tolist()
     told = functools.cache(functools.partial(feedback_on, atlas, selector))
-    ranks = {cohort: rank for rank, cohort in enumerate(itertools.combinations(range(6), 2))}
+    ranks: dict[Cohort, int] = {cohort: rank for rank, cohort in enumerate(itertools.combinations(range(6), 2))}
     elected = []
     for slot in range(slots):
         ask = selector.ask()
