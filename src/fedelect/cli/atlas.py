@@ -145,8 +145,8 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
     console.print(rows)
     console.print(
         f"{len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "
-        f"its {best['seeds']} valuing seeds (95 %, each by itself); contenders are worth {best['table_less_fresh']:+.4f} "
-        f"in the table against these",
+        f"its {best['seeds']} valuing seeds (95 %, each by itself); in the table contenders are worth "
+        f"{best['table_less_fresh']:+.4f} against these",
         highlight=False,
         soft_wrap=True,
     )
