@@ -35,7 +35,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seed: Seed of the run.
         data_digest: Hash of the data.
         engine: What trained.
-        versions: Of all that decides over the last bit; kept for the record, not compared.
+        versions: Of all that decides over the last bit; not compared, but `Curves.made_with` says which were mixed.
     """
 
     format: int = FORMAT
@@ -46,6 +46,11 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     data_digest: str
     engine: str
     versions: dict[str, str]
+
+    @property
+    def made_with(self) -> str:
+        """Engine and versions in a line."""
+        return ", ".join([f"engine {self.engine}", *(f"{name} {number}" for name, number in self.versions.items())])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +157,8 @@ class Curves:
         belief_half_width: (T, N) half of its normal 95 % interval over trials.
         residuals: (T,) largest residual over trials.
         engine: What trained; "atlas" where nothing was trained and opinions were looked up.
+        made_with: Engine and versions that made the blocks; several where blocks of different versions were put
+            together.
     """
 
     series: Series
@@ -163,6 +170,7 @@ class Curves:
     belief_half_width: Floats | None
     residuals: Floats | None
     engine: str
+    made_with: tuple[str, ...]
 
 
 def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int) -> Curves:
@@ -193,6 +201,7 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         belief_half_width=squares,
         residuals=residuals,
         engine=blocks[0].about.engine,
+        made_with=tuple(sorted({block.about.made_with for block in blocks})),
     )
 
 

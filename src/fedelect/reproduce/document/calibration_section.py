@@ -26,10 +26,10 @@ def _rule(calibration: Calibration) -> list[str]:
         "The paper does not say how large the clients' data are, how skewed, or whether a slot starts from scratch. "
         "Before any algorithm of the paper was run, each setting below was judged by two baselines alone under FL&FA: "
         "the cohort that the paper calls optimal (clients 1 to 5), which the paper has near "
-        f"{BASELINES.fixed:g} at T = 200, and random selection, near {BASELINES.random:g}. A setting's distance is the larger "
-        f"of its two deviations. Settings within {SLACK:g} of the smallest distance are equally near, for random "
-        "selection is known no better; of these the one with the fewest training samples is taken, and of several "
-        "such the one with the smallest sum of deviations.",
+        f"{BASELINES.fixed:g} at T = 200, and random selection, near {BASELINES.random:g}. A setting's distance is the "
+        f"larger of its two deviations. Settings within {SLACK:g} of the smallest distance are equally near, for "
+        "random selection is known no better; of these the one with the fewest training samples is taken, and of "
+        "several such the one with the smallest sum of deviations.",
         "",
         f"Taken: **{chosen.candidate.name}** ({chosen.total_samples} training samples; optimal cohort "
         f"{chosen.fixed:.4f}, random {chosen.random:.4f}, untrained model {chosen.untrained:.4f}). "
