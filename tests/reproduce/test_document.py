@@ -13,13 +13,23 @@ from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
 from fedelect.equations.intervals import Interval
-from fedelect.reproduce import CLAIMS, EXPERIMENTS, LibraryOnFile, write_document
+from fedelect.reproduce import (
+    CLAIMS,
+    EXPERIMENTS,
+    PRESETS,
+    Evidence,
+    LibraryOnFile,
+    assess,
+    experiment,
+    write_document,
+)
 from fedelect.reproduce.blocks import read_block, write_block
 from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, quick_init
 from fedelect.reproduce.claims import Finding, Verdict
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
 from fedelect.reproduce.document.claims_section import check_text, claim_lines
+from fedelect.reproduce.document.on_file import on_file_lines, trials_line
 from fedelect.reproduce.paper import fitted_first_term
 
 pytestmark = pytest.mark.xdist_group("reproduce")
@@ -104,12 +114,14 @@ def test_a_figure_with_all_its_trials_says_so_and_mixed_versions_are_named(tmp_p
     block = read_block(second)
     older = msgspec.structs.replace(block.about, versions=block.about.versions | {"numpy": "1.0"})
     write_block(second, dataclasses.replace(block, about=older))
-    page = write_document(library, tmp_path / "docs").read_text(encoding="utf-8")
-    assert "Command: `fedelect reproduce cen_selected_time --preset paper`. On file: all 100 trials." in page
-    assert "| quick-init-ucb (N20-K5-theta1, FL&FA) | 500 | 100 | 100 | (1) and (2) |" in page
-    assert f"- (1) {min(older.made_with, read_block(first).about.made_with)}\n- (2) " in page
-    assert "numpy 1.0" in page and "Blocks of different versions stand side by side" in page
-    assert "so far (" not in page
+    evidence = Evidence(library=library, preset=PRESETS["paper"])
+    assert trials_line(experiment("cen_selected_time"), evidence) == "On file: all 100 trials."
+    lines = on_file_lines(evidence)
+    assert "| quick-init-ucb (N20-K5-theta1, FL&FA) | 500 | 100 | 100 | (1) and (2) |" in lines
+    assert f"- (1) {min(older.made_with, read_block(first).about.made_with)}" in lines
+    assert any("numpy 1.0" in line for line in lines) and "Blocks of different versions" in lines[-1]
+    ratio = assess(next(one for one in CLAIMS if one.key == "cen_selected_time.ratio"), evidence)
+    assert "so far" not in claim_lines([ratio], {})[-1]
 
 
 def test_where_the_two_verdicts_differ_each_has_its_own_reason(written: Path) -> None:

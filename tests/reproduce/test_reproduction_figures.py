@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the librar
 TRIALS = {
     "network": "0 trials",
     "convergence": "10 trials",
-    "complexity": "7 trials (repetitions)",
+    "complexity": "2 trials (repetitions)",
     "regret": "2 to 4 trials",
 }
 

@@ -63,16 +63,16 @@ def measure_complexity(context: Context, parts: Parts) -> ComplexityTable:
     """Let both selectors decide T times on random opinions and take the time. The times are this machine's."""
     budget, seed = context.library.base.budget, context.library.seed
     slots = min(SLOTS, context.preset.slots or SLOTS)
-    counts = (*CLIENT_COUNTS, *BEYOND)
+    counts, repetitions = (*CLIENT_COUNTS, *BEYOND), range(min(REPETITIONS, context.preset.trials or REPETITIONS))
     requests = {
         f"N = {clients}, repetition {number}": (clients, budget, slots, seed + number)
-        for number in range(REPETITIONS)
+        for number in repetitions
         for clients in counts
     }
     took = parts.made(_Took, _took, requests, alone=True)
     rows = []
     for clients in counts:
-        own = [took[f"N = {clients}, repetition {number}"] for number in range(REPETITIONS)]
+        own = [took[f"N = {clients}, repetition {number}"] for number in repetitions]
         rows.append(_row(clients, budget, slots, own))
     return ComplexityTable(budget=budget, slots=slots, rows=rows)
 
