@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect.equations.intervals import student_t_quantile
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.loop import FrameworkName
 from fedelect.records.run_folder import replace_file
@@ -154,7 +155,7 @@ class Curves:
         cohorts: (R, T, K).
         opinions: (R, T).
         beliefs: (T, N) mean over trials of each client's share of all beliefs; None under FA.
-        belief_half_width: (T, N) half of its normal 95 % interval over trials.
+        belief_half_width: (T, N) half of its 95 % interval over trials; nan where there is but one.
         residuals: (T,) largest residual over trials.
         engine: What trained; "atlas" where nothing was trained and opinions were looked up.
         made_with: Engine and versions that made the blocks; several where blocks of different versions were put
@@ -213,4 +214,5 @@ def _beliefs(blocks: list[Block], slots: int) -> tuple[Floats, Floats, Floats]:
     mean: Floats = total / count
     variance = np.maximum(squares / count - mean**2, 0.0) * count / max(count - 1, 1)
     residuals = np.max([np.asarray(block.residuals)[:slots] for block in blocks], axis=0)
-    return mean, 1.96 * np.sqrt(variance / count), residuals
+    critical = student_t_quantile(0.975, count - 1) if count > 1 else np.nan
+    return mean, critical * np.sqrt(variance / count), residuals
