@@ -16,6 +16,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.processes import usable_cores
 from fedelect.reproduce import (
     EXPERIMENTS,
+    MEASUREMENTS,
     PRESETS,
     BlockTask,
     Context,
@@ -45,8 +46,9 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="The label of a figure or table (`list` names them), `all`, `calibration` to try the settings that "
-            "the paper leaves open, or `document` to write docs/REPRODUCTION.md from the results on file."
+            help="The label of a figure or table (`list` names them), `all`, `losses` for what panel (a) of 1_2 is "
+            "measured by and nothing else, `calibration` to try the settings that the paper leaves open, or `document` "
+            "to write docs/REPRODUCTION.md from the results on file."
         ),
     ],
     preset: Annotated[
@@ -93,9 +95,11 @@ def reproduce(
     library = _library(chosen, results, atlas if on_atlas else None)
     try:
         with library.writing():
-            _play(wanted, chosen, library, cores, console)
+            if name not in MEASUREMENTS:
+                _play(wanted, chosen, library, cores, console)
             if not on_atlas:
-                _measure(wanted, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
+                names = [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
+                _measure(names, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
@@ -106,7 +110,8 @@ def reproduce(
 
 def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
     if not on_atlas:
-        return EXPERIMENTS if name == "all" else (experiment(name),)
+        measured = tuple(one for one in EXPERIMENTS if name in one.measurements)
+        return EXPERIMENTS if name == "all" else measured or (experiment(name),)
     possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
     if name != "all" and experiment(name) not in possible:
         names = ", ".join(one.name for one in possible)
@@ -159,12 +164,18 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
             bar.stop()
 
 
-def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -> None:
+def _measure(names: Sequence[str], context: Context, console: Console) -> None:
     """Make the measurements that are not on file."""
-    for measurement in [name for one in wanted for name in one.measurements]:
-        bar = Bar(f"measuring: {measurement}", "parts", console)
+    for name in names:
+        bar = Bar(f"measuring: {name}", "parts", console)
+
+        def show(finished: int, total: int, *, bar: Bar = bar, name: str = name) -> None:
+            bar.show(finished, total)
+            if not console.is_terminal:  # a log has no bar to look at
+                console.print(f"measuring: {name}, {finished} of {total} parts", highlight=False)
+
         try:
-            measure(measurement, dataclasses.replace(context, progress=bar.show))
+            measure(name, dataclasses.replace(context, progress=show))
         finally:
             bar.stop()
 
