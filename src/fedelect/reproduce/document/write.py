@@ -27,7 +27,9 @@ _HEAD = """\
 every figure and table, and every claim of its numerical section, beside what came out here. This page is written by
 `fedelect reproduce document` from the results in `reproduction/`; a test keeps it equal to them. Each figure is one
 command; `fedelect reproduce all --preset paper` makes everything, says first how long that will take, and goes on where
-it was stopped; `--preset quick` makes small versions in minutes. Clients carry the paper's numbers, from 1.
+it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. Clients carry the
+paper's numbers, from 1, but in the names of series, which are what `fedelect run --selector` takes: there from 0.
+`make paper` computes every claim once more from the files of the results, by numpy and scipy alone.
 
 Results of the paper's main world (N = 20, K = 5, theta = 1) stand here twice. *Trained*: every slot of every trial is
 trained. *On the atlas*: every one of the 15,504 cohorts was trained with three seeds, and a slot draws one of these
