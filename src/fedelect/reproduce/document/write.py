@@ -27,15 +27,16 @@ _HEAD = """\
 every figure and table, and every claim of its numerical section, beside what came out here. This page is written by
 `fedelect reproduce document` from the results in `reproduction/`; a test keeps it equal to them. Each figure is one
 command; `fedelect reproduce all --preset paper` makes everything, says first how long that will take, and goes on where
-it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. Clients carry the
-paper's numbers, from 1, but in the names of series, which are what `fedelect run --selector` takes: there from 0.
-`make paper` computes every claim once more from the files of the results, by numpy and scipy alone.
+it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. `make paper`
+computes every claim once more from the files of the results, by numpy and scipy alone. Clients carry the paper's
+numbers, from 1; only in the names of series, which are what `fedelect run --selector` takes, they count from 0.
 
 Results of the paper's main world (N = 20, K = 5, theta = 1) stand here twice. *Trained*: every slot of every trial is
 trained. *On the atlas*: every one of the 15,504 cohorts was trained with three seeds, and a slot draws one of these
 instead of training anew (docs/ATLAS.md); selectors and all else are the same, and 100 trials take minutes. Intervals on
 the atlas are over trials *given* these three trainings: they leave out the luck of the table itself, which moves a
-cohort's accuracy by about 0.001 (standard error), so that a difference of that size between the two is none."""
+cohort's accuracy by about 0.002 (standard error, on average over cohorts: `fedelect atlas show` prints 0.0037 between
+seeds; less for good cohorts), so that a difference of that size between the two is none."""
 
 
 def write_document(
