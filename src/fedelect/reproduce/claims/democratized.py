@@ -29,7 +29,8 @@ FEEDBACK = (
 COMMON_CAUSE = (
     "A belief enters the index as a share of all beliefs, divided by N again: it moves clients apart hundreds of times "
     "less than their mean opinions do. Belief and mean opinion have a common cause, how easy the client's own test "
-    "share is; with all beliefs made equal the elections are as strongly correlated (tests/reproduce/test_beliefs_and_elections.py)."
+    "share is; with all beliefs made equal the elections are as strongly correlated "
+    "(tests/reproduce/test_beliefs_and_elections.py)."
 )
 
 
