@@ -13,7 +13,7 @@ from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
-from fedelect.processes import usable_cores
+from fedelect.processes import places_for
 from fedelect.reproduce import (
     EXPERIMENTS,
     MEASUREMENTS,
@@ -77,7 +77,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
-    cores = workers or usable_cores()
+    cores = places_for(workers)
     if name == "list":
         _print_list(console)
         return
@@ -170,14 +170,16 @@ def _measure(names: Sequence[str], context: Context, console: Console) -> None:
         bar = Bar(f"measuring: {name}", "parts", console)
 
         def show(finished: int, total: int, *, bar: Bar = bar, name: str = name) -> None:
-            bar.show(finished, total)
-            if not console.is_terminal:  # a log has no bar to look at
+            if console.is_terminal:
+                bar.show(finished, total)
+            else:  # a log has no bar to look at
                 console.print(f"measuring: {name}, {finished} of {total} parts", highlight=False)
 
         try:
             measure(name, dataclasses.replace(context, progress=show))
         finally:
-            bar.stop()
+            if console.is_terminal:
+                bar.stop()
 
 
 def _calibrate(console: Console, workers: int) -> None:
