@@ -12,6 +12,7 @@ from tests.reproduce.committed import ROOT, committed, committed_on_atlas
 from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
+from fedelect.atlas import level_contenders, load_atlas, scenario_truth, shipped_atlases
 from fedelect.equations.intervals import Interval
 from fedelect.reproduce import (
     CLAIMS,
@@ -29,6 +30,7 @@ from fedelect.reproduce.claims import Finding, Verdict
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
 from fedelect.reproduce.document.claims_section import check_text, claim_lines
+from fedelect.reproduce.document.decisions import decision_lines
 from fedelect.reproduce.document.on_file import on_file_lines, trials_line
 from fedelect.reproduce.paper import fitted_first_term
 
@@ -135,6 +137,13 @@ def test_where_the_two_verdicts_differ_each_has_its_own_reason(written: Path) ->
 
     (row,) = claim_lines([finding("holds")], {claim.key: finding("does not hold")})[2:]
     assert "trained: Within a point.<br>on the atlas: With mu = 1" in row
+
+
+def test_what_is_said_of_the_optimal_cohort_is_what_the_atlas_shows() -> None:
+    atlas = load_atlas(shipped_atlases()["paper"])
+    (said,) = (line for line in decision_lines(small()) if line.startswith('- **"Optimal"**'))
+    assert atlas.cohort(scenario_truth(atlas).best) == (0, 1, 2, 3, 4)
+    assert len(level_contenders(atlas)) == 3 and "cannot tell three others from it" in said
 
 
 def test_verdicts_are_kept_beside_the_results(written: Path) -> None:

@@ -23,11 +23,17 @@ def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding])
     """How many claims have which verdict, by training and, of the main world's, by runs on the atlas."""
     lines = ["| verdict | claims, trained | claims, on the atlas |", "|---|---|---|"]
     for verdict in VERDICTS:
-        trained = sum(finding.verdict == verdict for finding in findings)
-        on_atlas = sum(finding.verdict == verdict for finding in looked_up.values())
+        trained = [finding for finding in findings if finding.verdict == verdict]
+        on_atlas = [finding for finding in looked_up.values() if finding.verdict == verdict]
         if trained or on_atlas:
-            lines.append(f"| {verdict} | {trained} | {on_atlas} |")
+            lines.append(f"| {verdict} | {_count(trained)} | {_count(on_atlas)} |")
     return [*lines, f"| all | {len(findings)} | {len(looked_up)} |"]
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    """How many, and how many of these so far only."""
+    early = sum(so_far(finding) is not None for finding in findings)
+    return f"{len(findings)} ({early} so far)" if early else f"{len(findings)}"
 
 
 def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
@@ -62,13 +68,18 @@ def planned_trials(claim: Claim) -> int | None:
     return max((demand.trials for demand in experiment(claim.where).demands), default=None)
 
 
-def _verdict(finding: Finding) -> str:
-    """The verdict; if it rests on fewer trials than planned, on how many."""
+def so_far(finding: Finding) -> str | None:
+    """On how many trials a verdict rests that rests on fewer than planned, such as "25 of 100 trials"; else None."""
     planned = planned_trials(finding.claim)
     counts = [one.count for one in finding.measured if one is not None and one.count > 1]
     if finding.verdict == "not measured yet" or planned is None or not counts or min(counts) >= planned:
-        return f"**{finding.verdict}**"
-    return f"**{finding.verdict}** so far ({min(counts)} of {planned} trials)"
+        return None
+    return f"{min(counts)} of {planned} trials"
+
+
+def _verdict(finding: Finding) -> str:
+    early = so_far(finding)
+    return f"**{finding.verdict}**" if early is None else f"**{finding.verdict}** so far ({early})"
 
 
 def _checks(finding: Finding) -> str:
