@@ -99,14 +99,16 @@ def check_text(check: Check, measured: Interval | None, outcome: str, planned: i
 
 
 def interval_text(interval: Interval, digits: int) -> str:
-    """Mean and half width, such as "0.8143 ± 0.0080"; exact figures stand alone.
+    """Mean and half width, such as "0.8143 ± 0.0080"; exact figures stand alone, tiny and huge ones have an exponent.
 
     >>> interval_text(Interval(0.81434, 0.00801, 100), 4), interval_text(Interval(15504.0, 0.0, 1), 0)
     ('0.8143 ± 0.0080', '15504')
+    >>> interval_text(Interval(2.8e-9, 3.1e-11, 100), 4), interval_text(Interval(62296222.4, None, 1), 4)
+    ('2.8e-09 ± 3.1e-11', '6.2e+07')
     """
-    small = 0.0 < abs(interval.mean) < 10.0**-digits
-    mean = f"{interval.mean:.1e}" if small else f"{interval.mean:.{digits}f}"
-    return mean if not interval.half_width else f"{mean} ± {interval.half_width:.{digits}f}"
+    plain = interval.mean == 0.0 or 10.0**-digits <= abs(interval.mean) < 10.0**6
+    form = f".{digits}f" if plain else ".1e"
+    return f"{interval.mean:{form}}" + (f" ± {interval.half_width:{form}}" if interval.half_width else "")
 
 
 def _counted(interval: Interval, planned: int | None) -> str:
