@@ -53,7 +53,8 @@ class SetHunch:
         squares = np.zeros(len(cohorts))
         for judge in range(expected.shape[1]):
             squares -= expected[:, judge] * expected[:, judge]
-        return squares / max(expected.shape[1], 1)
+        squares /= max(expected.shape[1], 1)
+        return squares
 
 
 def loss_hunch(

@@ -36,7 +36,7 @@ class BpGp(AbstractSetProcess):
         budget: int,
         exploration: float = 2.0,
         forgetting: float = 1.0,
-        memory: int = 128,
+        memory: int = 96,
         seed: int,
     ) -> None:
         super().__init__(

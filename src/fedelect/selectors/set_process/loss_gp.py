@@ -43,7 +43,7 @@ class LossGp(AbstractSetProcess):
         budget: int,
         exploration: float = 2.0,
         forgetting: float = 1.0,
-        memory: int = 128,
+        memory: int = 96,
         hunch: float = 0.5,
         seed: int,
     ) -> None:

@@ -43,7 +43,7 @@ class SetGp(AbstractSetProcess):
         budget: int,
         exploration: float = 2.0,
         forgetting: float = 1.0,
-        memory: int = 128,
+        memory: int = 96,
         additive: float = 0.7,
         pairs: float = 0.5,
         triples: float = 0.08,
