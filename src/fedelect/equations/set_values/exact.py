@@ -20,9 +20,9 @@ def membership(cohorts: Ints, pool: Ints) -> Floats:
     return rows
 
 
-def members(rows: Floats, columns: Ints) -> Ints:
-    """(m, K) client numbers of sets (m, P) given by membership over the clients `columns` (P,); each holds K."""
-    numbers: Ints = columns[np.nonzero(rows)[1]].reshape(len(rows), -1)
+def members(rows: Floats, columns: Ints, budget: int) -> Ints:
+    """(m, K) client numbers of sets (m, P) given by membership over the clients `columns` (P,); each holds `budget`."""
+    numbers: Ints = columns[np.nonzero(rows)[1]].reshape(len(rows), budget)
     return numbers
 
 

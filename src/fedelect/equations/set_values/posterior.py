@@ -133,7 +133,7 @@ class SetPosterior:
         Returns:
             (m,) bounds above `centre`, in units of reward.
         """
-        felt = np.zeros(len(sets)) if self._hunch is None else self._hunch.of(members(sets, columns))
+        felt = np.zeros(len(sets)) if self._hunch is None else self._hunch.of(members(sets, columns, self.budget))
         covariance = self._covariance(played @ sets.T, felt)  # integers below 2**53: exact in any order
         mean = weighted_rows(covariance, self._pull)
         explained = np.zeros(len(sets))
