@@ -14,10 +14,10 @@ from fedelect.vocabulary import check_budget
 READINGS = ("ising", "evidence")
 """The two readings of the paper's beliefs; see docs/BELIEFS.md."""
 
-RULES = {"bp-ucb": 0.01, "bp-gp": 1.0}
+RULES = {"bp-ucb": 0.01, "bp-gp": 2.0}
 """How a cohort follows from maps and history, and the exploration that each rule takes unless told."""
 
-MEMORY = 128
+MEMORY = 96
 """Most cohorts that the rule "bp-gp" remembers unless told."""
 
 _NAMES = {"bp-ucb": b"fedelect/configuration/1\0", "bp-gp": b"fedelect/configuration/bp-gp/1\0"}
