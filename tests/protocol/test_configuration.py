@@ -91,8 +91,8 @@ def test_the_rule_and_its_parameters_are_part_of_the_hash_and_an_election_by_bp_
     by_set: list[dict[str, Any]] = [{}, {"exploration": 0.5}, {"forgetting": 0.9}, {"memory": 64}, {"seed": 2}]
     names = {config().digest, *(config(rule="bp-gp", **change).digest for change in by_set)}
     assert len(names) == 6
-    assert config(rule="bp-gp", exploration=1.0).digest == config(rule="bp-gp").digest
-    assert (config().optimism, config(rule="bp-gp").optimism) == (0.01, 1.0)
+    assert config(rule="bp-gp", exploration=RULES["bp-gp"]).digest == config(rule="bp-gp").digest
+    assert (config().optimism, config(rule="bp-gp").optimism) == (RULES["bp-ucb"], RULES["bp-gp"])
 
 
 def test_what_a_rule_takes_unless_told_is_what_its_selector_takes() -> None:

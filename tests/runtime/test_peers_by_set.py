@@ -18,7 +18,7 @@ from tests.runtime.federation_kit import (
 )
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import Appraisal, SignedValue, Vote
+from fedelect.protocol import RULES, Appraisal, SignedValue, Vote
 from fedelect.runtime.demo import ServerSide
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 from fedelect.runtime.launch import Crew
@@ -75,7 +75,7 @@ def check_appraised(folder: Path, server: ServerSide) -> None:
 def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_ucb(tmp_path: Path) -> None:
     roster, _ = make_federation(tmp_path / "new", WHERE, rule="bp-gp")
     assert read_roster(tmp_path / "new" / "server").config() == roster.config()
-    assert (roster.config().rule, roster.config().optimism) == ("bp-gp", 1.0)
+    assert (roster.config().rule, roster.config().optimism) == ("bp-gp", RULES["bp-gp"])
     old, _ = make_federation(tmp_path / "old", WHERE)
     path = tmp_path / "old" / "server" / ROSTER_NAME
     content = json.loads(path.read_text())
