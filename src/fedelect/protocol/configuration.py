@@ -34,7 +34,7 @@ class PeerConfig:
         couplings: J of each link, in the order of `edges`.
         keys: Public key of each client, in client order; what they mean is up to the verifier.
         rule: "bp-ucb" (the paper's: the highest indices) or "bp-gp" (the set that may be worth most).
-        exploration: mu under "bp-ucb", standard deviations to hope for under "bp-gp"; None for the rule's own.
+        exploration: mu under "bp-ucb", how much to hope for under "bp-gp"; None for the rule's own.
         forgetting: Under "bp-gp", what is left of a worth's weight after each slot.
         memory: Under "bp-gp", most cohorts remembered.
         seed: Fixes cold-start groups and ties.

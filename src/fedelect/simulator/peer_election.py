@@ -53,7 +53,7 @@ class PeerElection(AbstractSelector):
         clients: N.
         budget: K.
         rule: "bp-ucb" or "bp-gp".
-        exploration: As the rule has it; None for its own (mu = 0.01, or 1 standard deviation).
+        exploration: As the rule has it; None for its own, as in `BpUcb` or `BpGp`.
         forgetting: As in `BpGp`; for that rule only.
         memory: The same.
         seed: Fixes cold-start groups, ties and the luck of the links.
