@@ -2,6 +2,7 @@
 
     python benchmarks/election.py                       # 5, 10, 20 and 40 peers
     python benchmarks/election.py --clients 5 --slots 4
+    python benchmarks/election.py --rule bp-gp               # instead of bp-ucb
     python benchmarks/election.py --clients 10 --kills 5     # what it costs when a peer is killed
 
 Peers run on this machine, a process each, over mutual TLS, on a ring with chords (four neighbours each), ready for no
@@ -124,8 +125,8 @@ def processor_s(numbers: list[int]) -> float:
     return total / _TICK
 
 
-def measure(out: Path, clients: int, slots: int) -> dict[str, float]:
-    config, folders = federation(out, clients)
+def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
+    config, folders = federation(out, clients, rule=rule)
     everybody = frozenset(range(clients))
     with Crew(folders) as crew:
         began = time.monotonic()
@@ -214,6 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, nargs="*", default=SIZES)
     parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--rule", default="bp-ucb", choices=("bp-ucb", "bp-gp"))
     parser.add_argument("--kills", type=int, default=0, help="measure what so many killed peers cost, and nothing else")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     options = parser.parse_args()
@@ -251,7 +253,7 @@ def main() -> None:
         print(" | ".join(f"{name:>11}" for name in names))
         rows = []
         for clients in options.clients:
-            row = measure(Path(folder) / str(clients), clients, options.slots)
+            row = measure(Path(folder) / str(clients), clients, options.slots, options.rule)
             row |= {"floor_s": row["rounds"] * trip / 2, "round_trip_s": trip, "cores": cores, "load": load}
             rows.append(row)
             cells = (

@@ -47,8 +47,12 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     identity = read_identity(tmp_path / "fed" / "peer01")
     assert identity.roster.members[1].address == "alpha.example:7447"
     assert identity.config.digest.hex() in out
+    assert identity.config.rule == "bp-ucb"
     code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
     assert code == 1 and "not empty" in err
+    assert fedelect("peers", "init", "--clients", "3", "--rule", "bp-gp", "--out", "by-set")[0] == 0
+    assert read_identity(tmp_path / "by-set" / "peer02").config.rule == "bp-gp"
+    assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
 
@@ -112,11 +116,11 @@ def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedele
 
 
 @pytest.mark.integration
-def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("rule", ["bp-ucb", "bp-gp"])
+def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(tmp_path: Path, rule: str) -> None:
     before = children_of_nobody()
-    command = [sys.executable, "-m", "fedelect", "peers", "demo", "--clients", "6", "--slots", "5", "--out", "d"]
+    sizes = ["--clients", "6", "--slots", "5"]
+    command = [sys.executable, "-m", "fedelect", "peers", "demo", *sizes, "--rule", rule, "--out", "d"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240.0)
     code, out, err = done.returncode, done.stdout, done.stderr
     assert code == 0, err
@@ -125,7 +129,7 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
     config = sized(load_config("digits"), 6, None)
-    plan = Plan(config=config, framework="da", selectors=parse_selectors(["bp-ucb"]), slots=5, trials=1, seed=1)
+    plan = Plan(config=config, framework="da", selectors=parse_selectors([rule]), slots=5, trials=1, seed=1)
     simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
     simulated = sorted_records(read_run(tmp_path / "simulated"))
     for real, dense in zip(sorted_records(run), simulated, strict=True):

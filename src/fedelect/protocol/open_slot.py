@@ -3,18 +3,19 @@
 It knows nothing of signatures and history: what it is given has been checked.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from fedelect.equations.beliefs import evidence_belief
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.signed import Certificate, SignedValue, Statement, Vote, map_hash
-from fedelect.protocol.signed.statements import one_nan
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Statement, Vote, map_hash
+from fedelect.protocol.signed.statements import one_nan, sealed
 from fedelect.protocol.slot.attendance import Attendance
 from fedelect.protocol.slot.belief_exchange import BeliefExchange, Outgoing
-from fedelect.protocol.slot.election import decide
+from fedelect.protocol.slot.election import Played, decide, worth_of
 from fedelect.protocol.slot.flooding import Flood
 from fedelect.protocol.slot.voting import Ballots
 from fedelect.protocol.transitions import State
@@ -111,14 +112,28 @@ class OpenSlot:
         fresh, twice = self.ballots.learn(message.votes, source=message.sender)
         return [*proofs, *twice], self._spread(fresh)
 
-    def elect(self, pulls: Ints) -> Statement:
-        """What to vote for, given the frozen map; AvailabilityError if too few can be elected."""
-        values = self.flood.frozen_values()
-        cohort, indices = decide(values, pulls=pulls, config=self._config, slot=self._slot, available=self.available)
+    def elect(self, pulls: Ints, played: Callable[[float], Played]) -> tuple[Statement, list[Appraisal]]:
+        """What to vote for, given the frozen map, and under "bp-gp" the appraisal behind it.
+
+        Args:
+            pulls: (N,) elections of each client.
+            played: What the cohorts of history were worth, given the worth of the last.
+
+        Raises:
+            AvailabilityError: Too few can be elected.
+        """
+        config, values = self._config, self.flood.frozen_values()
         hashed = map_hash(values, self.available)
-        statement = Statement(self._config.digest, self._slot, self.previous, cohort, hashed)
+        by_set = config.rule == "bp-gp"
+        worth = worth_of(values, config.clients) if by_set else math.nan
+        past = played(worth) if by_set else None
+        cohort, indices = decide(
+            values, pulls=pulls, config=config, slot=self._slot, available=self.available, played=past
+        )
+        shown = sealed(hashed, worth) if by_set else hashed
+        statement = Statement(config.digest, self._slot, self.previous, cohort, shown)
         self.voted = (statement, indices)
-        return statement
+        return statement, [Appraisal(statement.identity, hashed, worth)] if by_set else []
 
     def indices_of(self, certificate: Certificate) -> tuple[float, ...]:
         """The indices behind a certificate, if this client voted for the same."""
@@ -176,6 +191,8 @@ class OpenSlot:
             missing, what = self.exchange.missing(), f"belief messages of round {self.exchange.round} from neighbours"
         elif was is State.SETTLED:
             missing, what = (self._client,), "its own host to propose; that is client"
+        elif was is State.FLOODING and self.flood.frozen:
+            missing, what = tuple(self._couplings), "the worth of earlier cohorts, without which it does not vote, from"
         elif was is State.FLOODING:
             missing, what = self.flood.awaited(), f"round {self.flood.round} of the flood from neighbours"
         else:

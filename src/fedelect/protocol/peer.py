@@ -36,7 +36,7 @@ from fedelect.protocol.wire.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.wire.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
 from fedelect.vocabulary import as_cohort
 
 
@@ -66,7 +66,7 @@ class Peer:
         self.neighbours = tuple(config.neighbours[client])
         self._signer = signer
         self._memory = Memory(config, client, verifier, records)
-        self._history = HistoryExchange(config, client, self._memory.chain)
+        self._history = HistoryExchange(config, client, self._memory.chain, self._memory.appraisals)
         self._early = EarlyMessages()
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
@@ -108,10 +108,9 @@ class Peer:
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
         self._slot, self.state, self._unsent = slot, state, None
-        self._history.forget()
         self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = [*self._now.start(opinion), *self._conclude_exchange()]
+        effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
             with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
                 effects += self.receive(message)
@@ -124,10 +123,13 @@ class Peer:
             RemoteProtocolError: The message breaks the protocol; it was not taken in. Drop it.
         """
         check_message(message, config=self.config, client=self.client)
-        if isinstance(message, HistoryRequest):
+        if isinstance(message, Request):
             return self._history.answer(message)
-        if isinstance(message, HistoryMessage):
-            return [*self.learn(message.certificates), *self._history.more(message)]
+        if isinstance(message, Answer):
+            if isinstance(message, HistoryMessage):
+                return [*self.learn(message.certificates), *self._history.more(message)]
+            fresh = map(Persist, self._memory.appraise(message.appraisals))
+            return [*fresh, *self._progress(), *self._history.more(message)]
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
@@ -196,11 +198,10 @@ class Peer:
         self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN:
             return []
-        self._history.forget()
         self._now.tick()
         effects = self._go_on()
         if self.state in OPEN:
-            effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
+            effects += [*self._now.resend(), *self._history.ask_again(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
 
     def neighbour_lost(self, neighbour: int) -> list[Effect]:
@@ -243,17 +244,15 @@ class Peer:
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
-        effects: list[Effect] = []
-        for proof in self._memory.note_lies(proofs):
-            effects += [Persist(proof), LiarProven(proof)]
-        return [*effects, *relayed, *self._progress()]
+        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), LiarProven(lie))]
+        return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
         """Whatever follows from what is known now: further rounds, a vote, a decision."""
         effects: list[Effect] = []
         if self.state is State.FLOODING:
             effects += self._now.advance()
-            if self._now.flood.frozen:
+            if self._now.flood.frozen and not self._memory.appraisals.lacking():
                 effects += self._vote()
         certificate = self._now.ballots.certificate() if self.state in OPEN else None
         if certificate is not None:
@@ -264,13 +263,13 @@ class Peer:
     def _vote(self) -> list[Effect]:
         self._memory.note_claims(self._now.flood.frozen_values())
         try:
-            statement = self._now.elect(self.chain.pulls)
+            statement, appraisals = self._now.elect(self.chain.pulls, self._memory.appraisals.played)
         except AvailabilityError as error:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
         self.state = next_state(self.state, Event.FROZEN)
-        self._unsent = vote = self._memory.sign_vote(statement, self._signer)
-        return [Persist(vote)]
+        self._unsent = vote = self._memory.sign_vote(statement, self._signer, appraisals)
+        return [*map(Persist, appraisals), Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:
         self.state = next_state(self.state, Event.CERTIFIED)

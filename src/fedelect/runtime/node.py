@@ -38,6 +38,7 @@ from fedelect.protocol import (
     decode_message,
     decode_record,
     encode,
+    to_claim,
 )
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.talk import (
@@ -240,8 +241,9 @@ class Node:
         self._tell_phase()
 
     def _propose(self, settled: BeliefSettled) -> list[Effect]:
-        mean = self._rewards.claim(self._peer.chain)
-        belief = settled.belief if self._judged > 0 else math.nan
+        chain, rule = self._peer.chain, self._peer.config.rule
+        own = self._rewards.claim(chain)
+        mean, belief = to_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
         self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
         try:
             return self._peer.propose(mean, belief)

@@ -47,6 +47,7 @@ def init(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes cold-start groups and ties.")] = 1,
+    rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
     faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     lying: Annotated[bool, typer.Option("--lying", help="Those may also lie; takes more signatures.")] = False,
     slot_s: Annotated[float, typer.Option(help="Seconds after which peers give a slot up.")] = 60.0,
@@ -66,7 +67,7 @@ def init(
         addresses=_addresses(hosts, config.clients),
         edges=edges,
         couplings=couplings,
-        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s),
+        settings=settings_for(config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s),
         keys=None if keys is None else _keys(keys),
     )
     election = roster.config()

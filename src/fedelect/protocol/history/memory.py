@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.appraisals import Appraisals
 from fedelect.protocol.history.chain import CertificateChain
 from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
-from fedelect.protocol.signed import Certificate, SignedValue, Signer, Statement, Verifier, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Signer, Statement, Verifier, Vote
 
 
 class Memory:
@@ -30,12 +31,13 @@ class Memory:
         config: PeerConfig,
         client: int,
         verifier: Verifier,
-        records: Iterable[SignedValue | Vote | Certificate | Proof] = (),
+        records: Iterable[SignedValue | Vote | Certificate | Proof | Appraisal] = (),
     ) -> None:
         self._config = config
         self._client = client
         self._verifier = verifier
         self.chain = CertificateChain(config, verifier)
+        self.appraisals = Appraisals(config, self.chain)
         self.proofs: dict[int, Proof] = {}
         self.signed_slot = 0  # the last slot in which this client signed anything
         self._own: SignedValue | None = None
@@ -43,10 +45,13 @@ class Memory:
         for record in records:
             self._recall(record)
 
-    def _recall(self, record: SignedValue | Vote | Certificate | Proof) -> None:
+    def _recall(self, record: SignedValue | Vote | Certificate | Proof | Appraisal) -> None:
         try:
             if isinstance(record, Certificate):
                 self.chain.add(record)
+            elif isinstance(record, Appraisal):
+                self.appraisals.news((record,))
+                self.appraisals.note(record)  # also where the vote behind it never became a certificate
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
@@ -76,10 +81,11 @@ class Memory:
         self.note_signed(signed)
         return signed
 
-    def sign_vote(self, statement: Statement, signer: Signer) -> Vote:
-        """This client signs `statement`."""
+    def sign_vote(self, statement: Statement, signer: Signer, appraisals: Iterable[Appraisal]) -> Vote:
+        """This client signs `statement`, behind which there may be an appraisal."""
         vote = Vote(statement, self._client, signer.sign(statement.content))
         self.note_signed(vote)
+        self.appraisals.note(*appraisals)
         return vote
 
     def note_signed(self, record: SignedValue | Vote) -> None:
@@ -158,7 +164,17 @@ class Memory:
         """Remember what others claimed in a frozen map."""
         self._claimed.update({client: value for client, value in values.items() if value is not None})
 
+    def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
+        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
+        fresh = self.appraisals.news(appraisals)
+        self.appraisals.note(*fresh)
+        return fresh
+
     def _unearned(self, value: SignedValue) -> str | None:
-        if math.isnan(value.mean) or self.chain.elections(value.client):
+        if math.isnan(value.mean):
+            return None
+        if self._config.rule == "bp-gp":
+            return "it holds a mean, which nobody is to tell under the rule bp-gp"
+        if self.chain.elections(value.client):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

@@ -40,6 +40,7 @@ class Demo:
         config: The world; its model must be linear and its opinion accuracy.
         slots: T.
         seed: The run's seed.
+        rule: How they elect, "bp-ucb" or "bp-gp".
         faults: How many peers may fail in a slot; the graph must stay connected without them.
         slot_s: After how many seconds peers give a slot up.
         engine: What trains.
@@ -48,6 +49,7 @@ class Demo:
     config: ScenarioConfig
     slots: int
     seed: int = 1
+    rule: str = "bp-ucb"
     faults: int = 0
     slot_s: float = 60.0
     engine: str = DEFAULT_ENGINE
@@ -92,7 +94,7 @@ def play_demo(
     engine = make_engine(demo.engine, demo.config)
     fed, models = out / "fed", out / "models"
     edges, couplings = couplings_for(scenario)
-    settings = settings_for(demo.config, seed=demo.seed, faults=demo.faults, slot_s=demo.slot_s)
+    settings = settings_for(demo.config, seed=demo.seed, rule=demo.rule, faults=demo.faults, slot_s=demo.slot_s)
     if out.exists() and any(out.iterdir()):
         raise ConfigurationError(f"{out} is not empty; name a new folder for the demo")
     roster = found(fed, addresses=free_addresses(scenario.clients), edges=edges, couplings=couplings, settings=settings)

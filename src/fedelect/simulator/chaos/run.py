@@ -20,6 +20,7 @@ from fedelect.protocol import (
     Persist,
     Record,
     SlotSkipped,
+    to_claim,
 )
 from fedelect.seeds import stream
 from fedelect.simulator.chaos.liars import Liar
@@ -74,7 +75,8 @@ class ChaosRun:
         clients = range(self._config.clients)
         self._disks: list[list[Record]] = [[] for _ in clients]
         self._rewards = [OwnRewards(client) for client in clients]
-        self._opinions = [float("nan") for _ in clients]
+        self._opinions = [(0, float("nan")) for _ in clients]  # of which slot's model, and what
+        self._judged = [0 for _ in clients]  # ... in the slot under way
         self._pending: dict[int, Crash] = {}  # crashes that wait for a record or message
         self._counts = [0 for _ in clients]
         self._down: set[int] = set()
@@ -149,12 +151,15 @@ class ChaosRun:
         peer, slot = self._peers[client], self._slot
         if client in self._down or peer.state in OPEN or slot <= max(peer.slot, peer.chain.slot):
             return
-        self._network.post(client, peer.begin_slot(slot, self._opinions[client]))
+        self._judged[client], opinion = self._opinions[client]
+        self._network.post(client, peer.begin_slot(slot, opinion))
 
     def _host(self, client: int, effect: Effect) -> list[Effect]:
         peer = self._peers[client]
         if isinstance(effect, BeliefSettled):
-            return peer.propose(self._rewards[client].claim(peer.chain), effect.belief)
+            mean, judged = self._rewards[client].claim(peer.chain), self._judged[client]
+            rule = self._config.rule
+            return peer.propose(*to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged))
         if isinstance(effect, Persist):
             return self._store(client, effect.record)
         if isinstance(effect, CohortAgreed):
@@ -179,7 +184,7 @@ class ChaosRun:
             rng = stream(self._schedule.seed, "opinions", certificate.slot)
             for client, opinion in enumerate(np.round(rng.random(self._config.clients), 2).tolist()):
                 if client not in self._down:
-                    self._opinions[client] = opinion
+                    self._opinions[client] = (certificate.slot, opinion)
                     self._rewards[client].give(certificate.slot, opinion)
 
     def _relay(self, message: Message) -> Iterable[Message]:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import KeyedHashVerifier, PeerConfig, Signer, Verifier, simulated_signers
+from fedelect.protocol import RULES, KeyedHashVerifier, PeerConfig, Signer, Verifier, simulated_signers
 from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
 
@@ -34,6 +34,7 @@ class ChaosPlan:
         liars: How many clients lie, at most f; with any, the configuration expects lies.
         calm: Nothing is lost, repeated or cut, nobody lies, and at most f peers crash, for good: every slot must be
             decided by all that are left.
+        rule: How cohorts follow from maps, "bp-ucb" or "bp-gp".
         keys: How clients sign.
     """
 
@@ -42,6 +43,7 @@ class ChaosPlan:
     faults: int = 1
     liars: int = 0
     calm: bool = False
+    rule: str = "bp-ucb"
     keys: Keys = simulated_keys
 
     def __post_init__(self) -> None:
@@ -53,6 +55,8 @@ class ChaosPlan:
             raise ConfigurationError("nobody lies while all is calm; leave out `liars` or `calm`")
         if self.slots < 1:
             raise ConfigurationError(f"slots must be at least 1, got {self.slots}")
+        if self.rule not in RULES:
+            raise ConfigurationError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +118,11 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
     clients = plan.clients
     signers, verifier = plan.keys(clients, seed)
     edges = _edges(rng, clients, plan.faults)
+    budget = int(rng.integers(1, max(2, clients // 2 + 1)))
     config = PeerConfig(
         clients=clients,
-        budget=int(rng.integers(1, max(2, clients // 2 + 1))),
+        budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the opening is soon over
+        rule=plan.rule,
         edges=edges,
         couplings=tuple(rng.normal(0.0, 0.5, len(edges)).tolist()),
         keys=tuple(signer.key for signer in signers),
