@@ -83,7 +83,8 @@ def test_bounds_are_those_of_the_process_written_out_feature_by_feature() -> Non
 def test_a_hunch_is_one_more_feature_of_a_set() -> None:
     class Told:
         def of(self, cohorts: object) -> Floats:
-            return np.asarray(cohorts).sum(axis=1) / 10.0 - 1.0
+            moods: Floats = np.asarray(cohorts).sum(axis=1) / 10.0 - 1.0
+            return moods
 
     posterior = SetPosterior(np.array(PLAYED), *told(), np.zeros(4), PRIOR, Told())  # type: ignore[arg-type]
     felt, felt_played = Told().of(SETS), Told().of(PLAYED)

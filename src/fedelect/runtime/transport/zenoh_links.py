@@ -28,10 +28,9 @@ except ImportError as error:
 LEASE_MS = 4000
 """A neighbour that is silent for so long, keep-alives included, is down."""
 
-
 QUEUED_FRAMES = 16
-"""So many small frames can wait to be sent to a neighbour, the most that zenoh allows. Its default, 2, drops some of any
-burst when the machine is busy, and each costs a resend interval."""
+"""So many small frames can wait to be sent to a neighbour, the most that zenoh allows. Its default, 2, drops some of
+any burst when the machine is busy, and each costs a resend interval."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
