@@ -25,7 +25,7 @@ from fedelect.runtime.talk import Command, Missing, Notice, Ready, Stop, Trouble
 LOG_NAME = "log.txt"
 """What a peer's process prints by accident, in its folder."""
 
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from fedelect.runtime.process import main; main()"
+_BOOT = "import sys; sys.path[:] = sys.argv[3:]; from fedelect.runtime.process import main; main()"
 
 
 class Ended:
@@ -47,14 +47,22 @@ class PeerProcess:
         folder: The peer's folder.
         said: Where its notices go.
         wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
+        control: Whether it listens on its control socket, too.
     """
 
-    def __init__(self, client: int, folder: Path, said: "queue.SimpleQueue[Said]", wrap: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        client: int,
+        folder: Path,
+        said: "queue.SimpleQueue[Said]",
+        wrap: tuple[str, ...] = (),
+        control: bool = False,
+    ) -> None:
         self.client = client
         with open(folder / LOG_NAME, "ab") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*wrap, sys.executable, "-c", _BOOT, str(folder), *sys.path],
+                    [*wrap, sys.executable, "-c", _BOOT, str(folder), "control" if control else "", *sys.path],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -118,11 +126,15 @@ class Crew:
     Args:
         folders: By client, the peer's folder.
         wraps: By client, what to put before its command.
+        control: Whether the peers listen on their control sockets, too.
     """
 
-    def __init__(self, folders: Mapping[int, Path], wraps: Mapping[int, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self, folders: Mapping[int, Path], wraps: Mapping[int, tuple[str, ...]] | None = None, *, control: bool = False
+    ) -> None:
         self._folders = dict(folders)
         self._wraps = dict(wraps or {})
+        self._control = control
         self._said: queue.SimpleQueue[Said] = queue.SimpleQueue()
         self._running: dict[int, PeerProcess] = {}
 
@@ -144,7 +156,7 @@ class Crew:
                 raise RunError(f"peer {client} runs as process {before.number}; kill it before it is started again")
             before.end(time.monotonic())
         wrap = self._wraps.get(client, ())
-        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap)
+        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._control)
 
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""
