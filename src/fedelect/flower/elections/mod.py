@@ -24,7 +24,7 @@ class ElectBeside:
 
     The app's own evaluate function judges the model. Its reply stays here: the opinion in it goes to the peer beside
     this SuperNode (`fedelect peer FOLDER --control`), and the mod waits for the election to end. What goes wrong is
-    told in this node's log, in words, and to the server by one of a few fixed ones: an error's text could hold anything.
+    told in this node's log, in words, and to the server by one of a few fixed ones: an error's text may hold anything.
 
     Args:
         opinion: Name of the metric in the reply that is the opinion, in [0, 1], or a function of the reply.
