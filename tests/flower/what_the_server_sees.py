@@ -1,4 +1,4 @@
-"""A witness at the server's door: all that reached it, field by field and byte by byte, against what it must not know."""
+"""A witness at the server's door: all that reached it, by field and by byte, against what it must not know."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,15 +88,17 @@ def _types(record: ArrayRecord | ConfigRecord | MetricRecord) -> dict[str, type 
 
 
 def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[str], bytes]:
-    """What is wrong with the certificates (each must verify, and be no byte longer than it is), and what is beside them.
+    """What is wrong with an answer (its certificates must verify and have no byte too many), and what is beside them.
 
-    Signatures are as good as random: four bytes of them may look like any float, so only what is beside them is searched
-    for such short traces.
+    Signatures are as good as random: four bytes of them may look like any float, so only what is beside them is
+    searched for such short traces.
     """
     found, opaque = [], message.content
     record = message.records["fedelect"]
     assert isinstance(record, ConfigRecord)
-    outcome, certificates = record["outcome"], record["certificates"]
+    slot, outcome, certificates = record["done"], record["outcome"], record["certificates"]
+    if not (isinstance(slot, int) and 1 <= slot < 1000):
+        found.append(f"it is of slot {slot!r}")
     if outcome not in OUTCOMES:
         found.append(f"its outcome is {outcome!r}")
     assert isinstance(certificates, list)

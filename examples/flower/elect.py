@@ -1,0 +1,132 @@
+"""FL&DA on Flower, on this machine: a SuperLink, six SuperNodes and six peers beside them, TLS everywhere, offline.
+
+python elect.py [--out FOLDER] [--slots T] [--seed SEED] [--witness]
+
+Ends with a report and leaves no process behind. The cohorts are those of
+`fedelect run elections/scenario.toml --framework da --selector bp-ucb --engine plain --trials 1 --seed SEED --slots T`.
+"""
+
+import argparse
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from loopback import Loopback
+
+from fedelect.datasets import load_dataset
+from fedelect.federation import make_engine, versions_of
+from fedelect.records import open_run, read_run
+from fedelect.report import write_report
+from fedelect.runtime.demo import couplings_for, free_addresses, header_of, noted, settings_for
+from fedelect.runtime.identity import found
+from fedelect.runtime.launch import Crew
+from fedelect.runtime.roster import Roster
+from fedelect.scenario import Scenario, build_scenario, parse_scenario
+
+APP = Path(__file__).parent / "elections"
+ENGINE = "plain"
+PATIENCE = 600  # half seconds: SuperNodes begin an election apart by as much as it takes to start their processes
+SLOT_S = 600.0
+START_S = 300.0
+
+
+def main() -> int:
+    """Found a federation, run it, write the report; 0 if Flower says that the run was completed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("runs/elections"), help="a folder that does not exist yet")
+    parser.add_argument("--slots", type=int, help="as many as the scenario says, if left out")
+    parser.add_argument("--seed", type=int, default=1, help="the one seed")
+    parser.add_argument("--witness", action="store_true", help="keep all that reaches the server in OUT/witness")
+    given = parser.parse_args()
+    out = given.out.resolve()
+    config = parse_scenario((APP / "scenario.toml").read_text(encoding="utf-8"))
+    dataset = load_dataset(config.data.source)
+    world = build_scenario(config, dataset)
+    roster = found_federation(out, world, seed=given.seed)
+    slots = given.slots or config.slots
+    status = deploy(out, world, roster, slots=slots, seed=given.seed, witness=given.witness)
+    if not (out / "server" / "run.json").exists():
+        print(f"{status}; nothing was recorded")
+        return 1
+    page = write_down(out, world, roster, dataset.digest, seed=given.seed)
+    print(f"{status}; what the server knew: {out / 'server'}; with what the peers noted: {out / 'run'}")
+    print(f"open the report: {page}")
+    return 0 if status == "finished:completed" else 1
+
+
+def found_federation(out: Path, world: Scenario, *, seed: int) -> Roster:
+    """Keys, certificates and roster in OUT/fed, and every client's own data, and nobody else's, in OUT/data."""
+    edges, couplings = couplings_for(world)
+    settings = settings_for(world.config, seed=seed, faults=1, slot_s=SLOT_S, patience=PATIENCE)
+    roster = found(
+        out / "fed", addresses=free_addresses(world.clients), edges=edges, couplings=couplings, settings=settings
+    )
+    (out / "data").mkdir()
+    for client, member in enumerate(roster.members):
+        np.savez(
+            out / "data" / f"{member.name}.npz",
+            train_inputs=world.train_inputs[client],
+            train_labels=world.train_labels[client],
+            test_inputs=world.test_inputs[client],
+            test_labels=world.test_labels[client],
+        )
+    return roster
+
+
+def deploy(out: Path, world: Scenario, roster: Roster, *, slots: int, seed: int, witness: bool) -> str:
+    """Start peers, SuperLink and SuperNodes, run the app, end them all; what Flower says of the run."""
+    model, folders = world.config.model, {n: out / "fed" / member.name for n, member in enumerate(roster.members)}
+    settings = {
+        "roster": str(out / "fed" / "server"),
+        "run-folder": str(out / "server"),
+        "witness": str(out / "witness") if witness else "",
+        "slots": slots,
+        "rounds-per-slot": world.config.rounds_per_slot,
+        "start": world.config.start,
+        "rows": world.features + 1,
+        "columns": world.classes,
+        "seed": seed,
+        "loss": model.kind,
+        "step": model.step,
+        "epochs": model.epochs,
+        "batch": model.batch,
+    }
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
+        Crew(folders, control=True) as crew,
+        Loopback(Path(scratch), simulation=False, tls=True) as link,
+    ):
+        crew.start_all(START_S)
+        for client, member in enumerate(roster.members):
+            beside = {"peer": str(folders[client]), "data": str(out / "data" / f"{member.name}.npz")}
+            link.start_node(client, world.clients, name=member.name, config=beside)
+        run = link.run(APP, settings)
+        status = link.wait(run, deadline_s=7200, every_s=20.0)
+        print(link.log(run))
+    return status
+
+
+def write_down(out: Path, world: Scenario, roster: Roster, digest: str, *, seed: int) -> Path:
+    """OUT/run: the server's records with what every peer noted in its own folder, which here can all be read."""
+    known = read_run(out / "server")
+    header = header_of(
+        world,
+        slots=known.header.slots,
+        seed=seed,
+        engine=make_engine(ENGINE, world.config),
+        digest=digest,
+        roster=roster,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=f"python elect.py --seed {seed} --slots {known.header.slots}",
+        versions=versions_of(ENGINE) | known.header.provenance.versions,
+        platform=known.header.provenance.platform,
+    )
+    with open_run(out / "run", header) as writer:
+        writer.append(noted(out / "fed", roster, sorted(known.records, key=lambda record: record.slot)))
+    return write_report(out / "run", out / "report.html")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
