@@ -12,12 +12,13 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.serverapp.strategy import FedAvg
-from tests.flower.fake_grid import FakeGrid, FakeNode, Worker, federation
+from tests.flower.fake_grid import FakeGrid, FakeNode, Worker, federation, initial_arrays
 from tests.flower.what_the_server_sees import Fields, Received
 from tests.runtime.federation_kit import Place, make_federation, place
 from tests.runtime.peers_beside import BesidePeers
 
 from fedelect.flower import ELECTION_ACTION, ElectBeside, Elected
+from fedelect.records import read_run
 
 L, CLIENTS, BUDGET = 2, 4, 2
 WHERE = place(clients=CLIENTS, budget=BUDGET)
@@ -61,6 +62,9 @@ class Federation:
         workers: What trains and judges.
         peers: Who elects.
         said: By client, what its app last thought of a model; for apps that leak.
+        where: Its graph.
+        apps: By client, its app.
+        answers: By client, what answers for it if it is honest.
     """
 
     out: Path
@@ -68,11 +72,13 @@ class Federation:
     workers: list[Worker]
     peers: BesidePeers
     said: dict[int, float]
-    answers: dict[int, Callable[[Message], RecordDict]]
+    where: Place
+    apps: dict[int, ClientApp] = field(default_factory=dict)
+    answers: dict[int, Callable[[Message], RecordDict]] = field(default_factory=dict)
 
     def strategy(self, **options: Any) -> Elected:
-        given = {"rounds_per_slot": L, "run": self.out / "run", "wait_s": 5.0} | options
-        return Elected(FedAvg(), roster=self.out / "fed" / "server", **given)
+        usual = {"rounds_per_slot": L, "run": self.out / "run", "wait_s": 5.0, "roster": self.out / "fed" / "server"}
+        return Elected(FedAvg(), **(usual | options))
 
     def answer(self, client: int, change: Callable[[Message, RecordDict], Any]) -> None:
         """Let a node answer what `change` makes of its honest answer."""
@@ -93,17 +99,28 @@ def elective(
     grid, workers = federation(where.clients)
     watched = WatchedGrid(grid.nodes)
     peers = BesidePeers(folders)
-    made = Federation(out, watched, workers, peers, {}, {})
+    made = Federation(out, watched, workers, peers, {}, where)
     try:
         for worker in workers:
             client = worker.client
-            app = app_of(worker, made.said, mods(made.said, client))
-            made.answers[client] = runner(app, client, {"peer": str(folders[client])})
+            made.apps[client] = app_of(worker, made.said, mods(made.said, client))
+            made.answers[client] = runner(made.apps[client], client, {"peer": str(folders[client])})
             next(node for node in watched.nodes if node.name == f"site-{client}").name = f"peer{client:02d}"
             made.node(client).answer = made.answers[client]
         yield made
     finally:
         peers.close()
+
+
+def start(fed: Federation, slots: int, **options: Any) -> Elected:
+    """Play slots of one round."""
+    strategy = fed.strategy(**({"rounds_per_slot": 1} | options))
+    strategy.start(fed.grid, initial_arrays(), num_rounds=slots, timeout=30)
+    return strategy
+
+
+def statuses(fed: Federation) -> list[str]:
+    return [row.status for row in sorted(read_run(fed.out / "run").records, key=lambda row: row.slot)]
 
 
 def app_of(worker: Worker, said: dict[int, float], mods: list[Mod]) -> ClientApp:
