@@ -70,7 +70,7 @@ def test_hostile_answers_are_named_in_the_log_and_change_nothing(
 
 
 def test_no_cohort_trains_on_what_only_looks_like_a_certificate(fed: Federation, tmp_path: Path) -> None:
-    """All show, in slot 2, one with a signature too few, in slot 3 forged ones, in slot 4 slot 1's; then honest ones."""
+    """All show: in slot 2 one with a signature too few, in slot 3 forged ones, in slot 4 slot 1's; then honest ones."""
     with elective(tmp_path / "o") as other:
         foreign = encode(start(other, 1).certificates[0])
 
