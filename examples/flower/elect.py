@@ -8,7 +8,6 @@ Ends with a report and leaves no process behind. The cohorts are those of
 
 import argparse
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -93,11 +92,7 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, slots: int, seed: int,
         "epochs": model.epochs,
         "batch": model.batch,
     }
-    with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch,
-        Crew(folders, control=True) as crew,
-        Loopback(Path(scratch), simulation=False, tls=True) as link,
-    ):
+    with Crew(folders, control=True) as crew, Loopback(out / "flower", simulation=False, tls=True) as link:
         crew.start_all(START_S)
         for client, member in enumerate(roster.members):
             beside = {"peer": str(folders[client]), "data": str(out / "data" / f"{member.name}.npz")}
