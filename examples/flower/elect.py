@@ -98,7 +98,7 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, slots: int, seed: int,
             beside = {"peer": str(folders[client]), "data": str(out / "data" / f"{member.name}.npz")}
             link.start_node(client, world.clients, name=member.name, config=beside)
         run = link.run(APP, settings)
-        status = link.wait(run, deadline_s=7200, every_s=20.0)
+        status = link.wait(run, deadline_s=7200, every_s=30.0)
         print(link.log(run))
     return status
 

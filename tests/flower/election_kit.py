@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flwr.app import Context, Message, RecordDict
+from flwr.app import Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import Mod
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
@@ -38,7 +38,8 @@ class WatchedGrid(FakeGrid):
     received: list[Received] = field(default_factory=list)
 
     def _deliver(self, identifier: str, message: Message) -> None:
-        twin = Message(recorddict_from_proto(recorddict_to_proto(message.content)), metadata=message.metadata)
+        content = recorddict_from_proto(recorddict_to_proto(message.content))
+        twin = Message(content, metadata=message.metadata)  # type: ignore[call-overload]  # Flower's own way
         deliver = super()._deliver
         threading.Thread(target=lambda: deliver(identifier, twin), daemon=True).start()
 
@@ -77,7 +78,12 @@ class Federation:
     answers: dict[int, Callable[[Message], RecordDict]] = field(default_factory=dict)
 
     def strategy(self, **options: Any) -> Elected:
-        usual = {"rounds_per_slot": L, "run": self.out / "run", "wait_s": 5.0, "roster": self.out / "fed" / "server"}
+        usual: dict[str, Any] = {
+            "rounds_per_slot": L,
+            "run": self.out / "run",
+            "wait_s": 5.0,
+            "roster": self.out / "fed" / "server",
+        }
         return Elected(FedAvg(), **(usual | options))
 
     def answer(self, client: int, change: Callable[[Message, RecordDict], Any]) -> None:
@@ -135,7 +141,8 @@ def app_of(worker: Worker, said: dict[int, float], mods: list[Mod]) -> ClientApp
     def evaluate(message: Message, context: Context) -> Message:
         content = worker.evaluate(message)
         metrics = content["metrics"]
-        said[worker.client] = metrics["accuracy"]  # type: ignore[index, assignment]
+        assert isinstance(metrics, MetricRecord)
+        said[worker.client] = float(str(metrics["accuracy"]))
         return Message(content, reply_to=message)
 
     return app

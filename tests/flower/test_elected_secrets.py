@@ -106,7 +106,7 @@ def test_a_leak_in_a_training_reply_is_caught_too(tmp_path: Path) -> None:
         def mod(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
             reply = call_next(message, context)
             if message.metadata.message_type == "train" and client in said:
-                reply.content["metrics"]["loss"] = said[client]  # type: ignore[index]
+                reply.content.metric_records["metrics"]["loss"] = said[client]
             return reply
 
         return [mod]

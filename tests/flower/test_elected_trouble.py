@@ -28,7 +28,7 @@ def fed(tmp_path: Path) -> Iterator[Federation]:
 
 def changed(**fields: Any) -> Hostile:
     def change(message: Message, honest: RecordDict) -> RecordDict:
-        return RecordDict({"fedelect": ConfigRecord(dict(honest["fedelect"]) | fields)})  # type: ignore[call-overload]
+        return RecordDict({"fedelect": ConfigRecord(dict(honest.config_records["fedelect"]) | fields)})
 
     return change
 
@@ -98,19 +98,20 @@ def test_no_cohort_trains_on_what_only_looks_like_a_certificate(fed: Federation,
     assert [one.slot for one in strategy.certificates] == [1, 2, 3, 4, 5, 6]
 
 
-def short(frame: bytes) -> bytes:
+def short(frame: object) -> bytes:
     certificate = certified(frame)
     return encode(Certificate(certificate.statement, certificate.signatures[:2]))
 
 
-def unsigned(frame: bytes) -> bytes:
+def unsigned(frame: object) -> bytes:
     certificate = certified(frame)
     return encode(
         Certificate(certificate.statement, tuple((client, bytes(64)) for client, _ in certificate.signatures))
     )
 
 
-def certified(frame: Any) -> Certificate:
+def certified(frame: object) -> Certificate:
+    assert isinstance(frame, bytes)
     certificate = decode_record(frame)
     assert isinstance(certificate, Certificate)
     return certificate
