@@ -16,6 +16,7 @@ from tests.runtime.peers_beside import BesidePeers
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.protocol import Certificate, CertificateChain, decode_record
 from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
+from fedelect.runtime.launch import Crew
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.talk import Begin, Greeting, Skipped, Trouble, decode_notice
 
@@ -32,21 +33,25 @@ def peers(tmp_path: Path) -> Iterator[BesidePeers]:
 
 
 def elect(peers: BesidePeers, slot: int, **others: Any) -> dict[int, Heard]:
+    return elect_with(peers.folders, slot, **others)
+
+
+def elect_with(folders: dict[int, Path], slot: int, **others: Any) -> dict[int, Heard]:
     """Everybody takes part by its control socket, as four programs would."""
     given = opinions_of(slot - 1, WHERE.clients) if slot > 1 else dict.fromkeys(range(WHERE.clients))
     heard: dict[int, Heard] = {}
 
     def one(client: int) -> None:
-        with PeerBeside(peers.folders[client]) as peer:
+        with PeerBeside(folders[client]) as peer:
             assert peer.greeting.client == client
             heard[client] = peer.elect(slot, judged=slot - 1, opinion=given[client], within_s=30.0, **others)
 
-    threads = [threading.Thread(target=one, args=(client,)) for client in peers.folders]
+    threads = [threading.Thread(target=one, args=(client,)) for client in folders]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(40.0)
-    assert sorted(heard) == sorted(peers.folders)
+    assert sorted(heard) == sorted(folders)
     return heard
 
 
@@ -163,3 +168,17 @@ def ends(hear: Callable[[], bytes]) -> bool:
             hear()
     except (EOFError, OSError):
         return True
+
+
+@pytest.mark.integration
+def test_real_processes_elect_by_their_control_sockets(tmp_path: Path) -> None:
+    roster, folders = make_federation(tmp_path / "fed", WHERE)
+    with Crew(folders, control=True) as crew:
+        crew.start_all(120.0)
+        shown = [elect_with(folders, slot) for slot in (1, 2, 3)]
+    chain = CertificateChain(roster.config(), Ed25519Verifier())
+    for heard in shown:
+        certificates = [decode_record(bytes.fromhex(one.certificates[-1])) for one in heard.values()]
+        chain.extend([one for one in certificates if isinstance(one, Certificate)])
+    assert [one.cohort for one in chain.certificates] == [cohort for cohort, _ in dense_cohorts(WHERE, 3)]
+    assert not [folder for folder in folders.values() if (folder / CONTROL_NAME).exists()]
