@@ -1,16 +1,21 @@
 """FL&DA on Flower, on this machine: a SuperLink, six SuperNodes and six peers beside them, TLS everywhere, offline.
 
-python elect.py [--out FOLDER] [--slots T] [--seed SEED] [--witness]
+python elect.py [--out FOLDER] [--clients N] [--slots T] [--seed SEED] [--witness]
 
 Ends with a report and leaves no process behind. The cohorts are those of
-`fedelect run elections/scenario.toml --framework da --selector bp-ucb --engine plain --trials 1 --seed SEED --slots T`.
+`fedelect run FOLDER/scenario.toml --framework da --selector bp-ucb --engine plain --trials 1 --seed SEED --slots T`.
+
+Flower starts a process for every message, and gives up one that is not up within half a minute: with N of them starting
+at once, this needs a machine that is not too busy with other things.
 """
 
 import argparse
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from loopback import Loopback
 
@@ -22,7 +27,7 @@ from fedelect.runtime.demo import couplings_for, free_addresses, header_of, note
 from fedelect.runtime.identity import found
 from fedelect.runtime.launch import Crew
 from fedelect.runtime.roster import Roster
-from fedelect.scenario import Scenario, build_scenario, parse_scenario
+from fedelect.scenario import Scenario, ScenarioConfig, build_scenario, parse_scenario, scenario_toml
 
 APP = Path(__file__).parent / "elections"
 ENGINE = "plain"
@@ -35,17 +40,19 @@ def main() -> int:
     """Found a federation, run it, write the report; 0 if Flower says that the run was completed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/elections"), help="a folder that does not exist yet")
-    parser.add_argument("--slots", type=int, help="as many as the scenario says, if left out")
+    parser.add_argument("--clients", type=int, help="as many as elections/scenario.toml says, if left out")
+    parser.add_argument("--slots", type=int, help="likewise")
     parser.add_argument("--seed", type=int, default=1, help="the one seed")
     parser.add_argument("--witness", action="store_true", help="keep all that reaches the server in OUT/witness")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended then, too
     out = given.out.resolve()
-    config = parse_scenario((APP / "scenario.toml").read_text(encoding="utf-8"))
+    config = sized(parse_scenario((APP / "scenario.toml").read_text(encoding="utf-8")), given.clients, given.slots)
     dataset = load_dataset(config.data.source)
     world = build_scenario(config, dataset)
     roster = found_federation(out, world, seed=given.seed)
-    slots = given.slots or config.slots
-    status = deploy(out, world, roster, slots=slots, seed=given.seed, witness=given.witness)
+    (out / "scenario.toml").write_text(scenario_toml(config), encoding="utf-8")
+    status = deploy(out, world, roster, seed=given.seed, witness=given.witness)
     if not (out / "server" / "run.json").exists():
         print(f"{status}; nothing was recorded")
         return 1
@@ -53,6 +60,14 @@ def main() -> int:
     print(f"{status}; what the server knew: {out / 'server'}; with what the peers noted: {out / 'run'}")
     print(f"open the report: {page}")
     return 0 if status == "finished:completed" else 1
+
+
+def sized(config: ScenarioConfig, clients: int | None, slots: int | None) -> ScenarioConfig:
+    """The scenario with other numbers of clients and slots."""
+    number = clients or config.clients
+    data = msgspec.structs.replace(config.data, iid_clients=min(config.data.iid_clients, number))
+    budget = min(config.budget, max(1, number - 1))
+    return msgspec.structs.replace(config, clients=number, budget=budget, slots=slots or config.slots, data=data)
 
 
 def found_federation(out: Path, world: Scenario, *, seed: int) -> Roster:
@@ -74,14 +89,14 @@ def found_federation(out: Path, world: Scenario, *, seed: int) -> Roster:
     return roster
 
 
-def deploy(out: Path, world: Scenario, roster: Roster, *, slots: int, seed: int, witness: bool) -> str:
+def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, witness: bool) -> str:
     """Start peers, SuperLink and SuperNodes, run the app, end them all; what Flower says of the run."""
     model, folders = world.config.model, {n: out / "fed" / member.name for n, member in enumerate(roster.members)}
     settings = {
         "roster": str(out / "fed" / "server"),
         "run-folder": str(out / "server"),
         "witness": str(out / "witness") if witness else "",
-        "slots": slots,
+        "slots": world.config.slots,
         "rounds-per-slot": world.config.rounds_per_slot,
         "start": world.config.start,
         "rows": world.features + 1,
@@ -114,7 +129,7 @@ def write_down(out: Path, world: Scenario, roster: Roster, digest: str, *, seed:
         digest=digest,
         roster=roster,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=f"python elect.py --seed {seed} --slots {known.header.slots}",
+        command=f"python elect.py --clients {world.clients} --seed {seed} --slots {known.header.slots}",
         versions=versions_of(ENGINE) | known.header.provenance.versions,
         platform=known.header.provenance.platform,
     )

@@ -28,7 +28,6 @@ OFFLINE = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 CONNECTION = "loopback"
-YIELDING = ("nice", "-n", "5")  # on a busy machine Flower's heartbeats must get through before the clients' work
 
 
 class Loopback:
@@ -85,7 +84,6 @@ class Loopback:
             options = ["--root-certificates", str(self._ca), "--auth-supernode-private-key", str(key)]
         self.nodes[number] = self._start(
             f"node{number}",
-            *YIELDING,
             *(tool("flower-supernode"), *options, "--superlink", f"127.0.0.1:{self.port}", "--host", "127.0.0.1"),
             *("--port", str(free_port()), "--node-config", as_settings(settings)),
         )

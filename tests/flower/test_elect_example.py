@@ -71,7 +71,8 @@ def test_the_example_elects_as_the_simulator_does_and_the_server_sees_certificat
 
 
 def check_same_as_the_simulator(out: Path, ours: Path) -> None:
-    config = parse_scenario((EXAMPLE / "elections" / "scenario.toml").read_text(encoding="utf-8"))
+    config = parse_scenario((out / "scenario.toml").read_text(encoding="utf-8"))
+    assert (config.clients, config.budget) == (6, 2)
     plan = Plan(config=config, framework="da", selectors=parse_selectors(["bp-ucb"]), slots=SLOTS, trials=1, seed=SEED)
     simulate(plan, load_dataset(config.data.source), ours, engine="plain", workers=1)
     for mine, theirs, known in zip(by_slot(ours), by_slot(out / "run"), by_slot(out / "server"), strict=True):
