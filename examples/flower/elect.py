@@ -1,15 +1,16 @@
 """FL&DA on Flower, on this machine: a SuperLink, six SuperNodes and six peers beside them, TLS everywhere, offline.
 
-python elect.py [--out FOLDER] [--clients N] [--slots T] [--seed SEED] [--witness]
+python elect.py [--out FOLDER] [--clients N] [--slots T] [--seed SEED] [--pace S] [--witness]
 
 Ends with a report and leaves no process behind. The cohorts are those of
 `fedelect run FOLDER/scenario.toml --framework da --selector bp-ucb --engine plain --trials 1 --seed SEED --slots T`.
 
-Flower starts a process for every message, and gives up one that is not up within half a minute: with N of them starting
-at once, this needs a machine that is not too busy with other things.
+Flower starts a process for every message, and gives up one that is not up within half a minute. On a machine that is
+busy they must not all start at once: messages are sent one by one, `--pace` seconds apart.
 """
 
 import argparse
+import os
 import signal
 import sys
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, help="as many as elections/scenario.toml says, if left out")
     parser.add_argument("--slots", type=int, help="likewise")
     parser.add_argument("--seed", type=int, default=1, help="the one seed")
+    parser.add_argument("--pace", type=float, help="by default, the busier the machine is, the longer")
     parser.add_argument("--witness", action="store_true", help="keep all that reaches the server in OUT/witness")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended then, too
@@ -52,7 +54,8 @@ def main() -> int:
     world = build_scenario(config, dataset)
     roster = found_federation(out, world, seed=given.seed)
     (out / "scenario.toml").write_text(scenario_toml(config), encoding="utf-8")
-    status = deploy(out, world, roster, seed=given.seed, witness=given.witness)
+    pace = min(15.0, os.getloadavg()[0] / 2) if given.pace is None else given.pace
+    status = deploy(out, world, roster, seed=given.seed, pace=pace, witness=given.witness)
     if not (out / "server" / "run.json").exists():
         print(f"{status}; nothing was recorded")
         return 1
@@ -89,13 +92,14 @@ def found_federation(out: Path, world: Scenario, *, seed: int) -> Roster:
     return roster
 
 
-def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, witness: bool) -> str:
+def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, pace: float, witness: bool) -> str:
     """Start peers, SuperLink and SuperNodes, run the app, end them all; what Flower says of the run."""
     model, folders = world.config.model, {n: out / "fed" / member.name for n, member in enumerate(roster.members)}
     settings = {
         "roster": str(out / "fed" / "server"),
         "run-folder": str(out / "server"),
         "witness": str(out / "witness") if witness else "",
+        "pace": float(pace),
         "slots": world.config.slots,
         "rounds-per-slot": world.config.rounds_per_slot,
         "start": world.config.start,

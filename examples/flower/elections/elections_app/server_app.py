@@ -1,5 +1,6 @@
 """The ServerApp: FedAvg aggregates, and the clients elect who trains."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Run the federation, or go on with it."""
     config = context.run_config
+    if config["pace"] > 0:
+        send_one_by_one(grid, config["pace"])
     if config["witness"]:
         note_everything(grid, Path(config["witness"]))
     strategy = Elected(
@@ -33,6 +36,20 @@ def main(grid: Grid, context: Context) -> None:
         num_rounds=config["rounds-per-slot"] * config["slots"],
         timeout=config["timeout"],
     )
+
+
+def send_one_by_one(grid: Grid, pace_s: float) -> None:
+    """Let seconds pass between messages, so that SuperNodes on one machine do not all start a process at once."""
+    push = grid.push_messages
+
+    def pushed(messages):
+        ids = []
+        for message in messages:
+            ids += push([message])
+            time.sleep(pace_s)
+        return ids
+
+    grid.push_messages = pushed
 
 
 def note_everything(grid: Grid, folder: Path) -> None:
