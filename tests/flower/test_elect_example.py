@@ -23,7 +23,7 @@ from fedelect.simulator import Plan, parse_selectors, simulate
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "flower"
 DEADLINE_S = 2400.0  # some minutes on a machine that has nothing else to do
-SLOTS, SEED = 5, 3
+SLOTS, SEED = 4, 3  # three slots of cold start, and one by index
 TRAINING: Fields = {"arrays": {"model": "float64 [65, 10] numpy.ndarray"}, "metrics": {"num-examples": int}}
 pytestmark = pytest.mark.integration
 
