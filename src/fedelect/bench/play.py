@@ -37,10 +37,12 @@ class Player:
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs; within a trial all selectors draw the same training seeds.
+        first_trial: The number of the first trial.
     """
 
-    def __init__(self, atlas: Atlas, *, slots: int, trials: int, seed: int) -> None:
+    def __init__(self, atlas: Atlas, *, slots: int, trials: int, seed: int, first_trial: int = 0) -> None:
         self._atlas, self._slots, self._trials, self._seed = atlas, slots, trials, seed
+        self._first_trial = first_trial
 
     def play(self, text: str) -> Elections | Failed:
         """What the selector of that specification does; or what went wrong."""
@@ -54,9 +56,8 @@ class Player:
         (spec,) = parse_selectors([text])
         atlas = self._atlas
         plan = self._fitting_plan(spec)
-        replicas = [
-            Replica(text, trial, atlas.world, plan.build(spec, atlas.world, trial)) for trial in range(self._trials)
-        ]
+        numbers = range(self._first_trial, self._first_trial + self._trials)
+        replicas = [Replica(text, trial, atlas.world, plan.build(spec, atlas.world, trial)) for trial in numbers]
         engine = AtlasEngine(atlas)
         cohorts = np.empty((self._trials, self._slots, atlas.config.budget), dtype=np.int64)
         spent = np.zeros(self._trials)
@@ -83,7 +84,7 @@ class Player:
             framework=framework,
             selectors=(spec,),
             slots=self._slots,
-            trials=self._trials,
+            trials=self._first_trial + self._trials,
             seed=self._seed,
         )
 

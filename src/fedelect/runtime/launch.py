@@ -38,6 +38,9 @@ class Ended:
 Said = tuple[int, Notice | Ended]
 """(client, what it said)."""
 
+Hears = Callable[[int, Notice | Ended], None]
+"""Told (client, notice) of whatever a peer says, from the thread that listens to it; must not raise."""
+
 
 class PeerProcess:
     """A peer's process and the thread that listens to it.
@@ -48,6 +51,7 @@ class PeerProcess:
         said: Where its notices go.
         wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
         control: Whether it listens on its control socket, too.
+        hears: Told of its notices too, at once.
     """
 
     def __init__(
@@ -57,8 +61,10 @@ class PeerProcess:
         said: "queue.SimpleQueue[Said]",
         wrap: tuple[str, ...] = (),
         control: bool = False,
+        hears: Hears | None = None,
     ) -> None:
         self.client = client
+        self._hears = hears
         with open(folder / LOG_NAME, "ab") as log:
             try:
                 self._process = subprocess.Popen(
@@ -114,10 +120,15 @@ class PeerProcess:
         with self._process.stdout as lines:
             for line in lines:
                 try:
-                    self._said.put((self.client, decode_notice(line)))
+                    self._pass_on(decode_notice(line))
                 except ConfigurationError as error:
-                    self._said.put((self.client, Trouble(text=str(error))))
-        self._said.put((self.client, Ended(self._process.wait())))
+                    self._pass_on(Trouble(text=str(error)))
+        self._pass_on(Ended(self._process.wait()))
+
+    def _pass_on(self, notice: Notice | Ended) -> None:
+        if self._hears is not None:
+            self._hears(self.client, notice)
+        self._said.put((self.client, notice))
 
 
 class Crew:
@@ -126,12 +137,19 @@ class Crew:
     Args:
         folders: By client, the peer's folder.
         wraps: By client, what to put before its command.
+        hears: Told (client, notice) of whatever they say, at once, from other threads.
         control: Whether the peers listen on their control sockets, too.
     """
 
     def __init__(
-        self, folders: Mapping[int, Path], wraps: Mapping[int, tuple[str, ...]] | None = None, *, control: bool = False
+        self,
+        folders: Mapping[int, Path],
+        wraps: Mapping[int, tuple[str, ...]] | None = None,
+        hears: Hears | None = None,
+        *,
+        control: bool = False,
     ) -> None:
+        self._hears = hears
         self._folders = dict(folders)
         self._wraps = dict(wraps or {})
         self._control = control
@@ -156,7 +174,7 @@ class Crew:
                 raise RunError(f"peer {client} runs as process {before.number}; kill it before it is started again")
             before.end(time.monotonic())
         wrap = self._wraps.get(client, ())
-        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._control)
+        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._control, self._hears)
 
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""
