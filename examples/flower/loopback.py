@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -65,26 +66,31 @@ class Loopback:
     ) -> None:
         self.close()
 
-    def start_node(self, number: int, count: int) -> subprocess.Popen[bytes]:
-        """Start SuperNode `number` of `count`; the first time its key is made and registered as client-`number`."""
+    def start_node(
+        self, number: int, count: int, *, name: str = "", config: Mapping[str, object] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start SuperNode `number` of `count`; the first time its key is made and registered.
+
+        It is called `name`, by default client-`number`. `config` is added to its node config.
+        """
         options = ["--insecure"]
+        settings = {"partition-id": number, "num-partitions": count} | dict(config or {})
         if self.tls:
             key = self.folder / "keys" / f"node{number}"
             if number not in self._keys:
                 self._keys.add(number)
                 self._run("ssh-keygen", "-q", "-t", "ecdsa", "-b", "384", "-N", "", "-C", "", "-f", str(key))
-                self.flwr("supernode", "register", f"{key}.pub", CONNECTION, "--name", f"client-{number}")
+                self.flwr("supernode", "register", f"{key}.pub", CONNECTION, "--name", name or f"client-{number}")
             options = ["--root-certificates", str(self._ca), "--auth-supernode-private-key", str(key)]
         self.nodes[number] = self._start(
             f"node{number}",
             *(tool("flower-supernode"), *options, "--superlink", f"127.0.0.1:{self.port}", "--host", "127.0.0.1"),
-            *("--port", str(free_port()), "--node-config", f"partition-id={number} num-partitions={count}"),
+            *("--port", str(free_port()), "--node-config", as_settings(settings)),
         )
         return self.nodes[number]
 
     def run(self, app: Path, config: dict[str, object], *, nodes: int = 0) -> int:
         """Submit an app; returns the id of its run. `nodes` is how many a simulation has."""
-        settings = " ".join(f"{key}={json.dumps(value)}" for key, value in config.items())
         extra = []
         if self.simulation:
             cores = os.cpu_count() or 1
@@ -92,13 +98,15 @@ class Loopback:
                 "--federation-config",
                 f"num-supernodes={nodes} client-resources-num-cpus=1 init-args-num-cpus={cores}",
             ]
-        text = self.flwr("run", str(app), CONNECTION, "-c", settings, *extra, "--format", "json")
+        text = self.flwr("run", str(app), CONNECTION, "-c", as_settings(config), *extra, "--format", "json")
         return int(json.loads(text)["run-id"])
 
     def status(self, run: int) -> str:
-        """What Flower says of a run, such as "finished:completed"; do not ask more than now and then."""
+        """What Flower says of a run, such as "finished:completed"; "unknown" if it cannot say. Do not ask often."""
         answer = json.loads(self.flwr("list", CONNECTION, "--run-id", str(run), "--format", "json"))
-        return str(answer["runs"][0]["status"])
+        return (
+            str(answer["runs"][0]["status"]) if "runs" in answer else "unknown"
+        )  # a busy machine answers with an error
 
     def wait(self, run: int, *, deadline_s: float, every_s: float = 10.0) -> str:
         """The status in which a run ended; TimeoutError if it has not by then. Each look costs a second of CPU."""
@@ -208,11 +216,16 @@ class Loopback:
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
-            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=120
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=600
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command[:3])} failed: {(done.stderr or done.stdout).strip()[-800:]}")
         return done.stdout
+
+
+def as_settings(values: Mapping[str, object]) -> str:
+    """Settings as Flower's commands take them."""
+    return " ".join(f"{key}={json.dumps(value)}" for key, value in values.items())
 
 
 def tool(name: str) -> str:

@@ -9,18 +9,15 @@ import functools
 import logging
 
 import numpy as np
+from examples.flower.elections.elections_app import work
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from fedelect.analytics import accuracy
 from fedelect.datasets import load_dataset
-from fedelect.equations.scores import linear_scores
 from fedelect.federation import initial_model
-from fedelect.federation.linear import LOSSES
-from fedelect.federation.local_training import batch_orders, train_locally
 from fedelect.flower import ROUND_KEY, SLOT_KEY, GoalDirected
 from fedelect.scenario import DataConfig, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
@@ -54,28 +51,28 @@ def model_of(message: Message) -> np.ndarray[tuple[int, ...], np.dtype[np.float6
 def train(message: Message, context: Context) -> Message:
     client, config, settings = int(context.node_config["partition-id"]), message.content["config"], CONFIG.model
     assert isinstance(config, ConfigRecord)
-    orders = batch_orders(
-        int(world().sizes[client]),
-        settings.epochs,
+    inputs, labels = world().train_inputs[client], world().train_labels[client]
+    model = work.train(
+        model_of(message),
+        inputs,
+        labels,
+        loss=settings.kind,
+        step=settings.step,
+        epochs=settings.epochs,
+        batch=settings.batch,
         seed=SEED,
-        trial=0,
         slot=int(str(config[SLOT_KEY])),
         round_=int(str(config[ROUND_KEY])),
         client=client,
     )
-    inputs, labels = world().train_inputs[client], world().train_labels[client]
-    model = train_locally(
-        LOSSES[settings.kind], model_of(message), inputs, labels, orders, step=settings.step, batch=settings.batch
-    )
-    arrays, metrics = ArrayRecord({"model": Array(np.asarray(model))}), MetricRecord({"num-examples": len(labels)})
+    arrays, metrics = ArrayRecord({"model": Array(model)}), MetricRecord({"num-examples": len(labels)})
     return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
 
 
 @client_app.evaluate()
 def evaluate(message: Message, context: Context) -> Message:
     client = int(context.node_config["partition-id"])
-    scores = linear_scores(model_of(message), world().test_inputs[client])
-    opinion = accuracy(scores, world().test_labels[client])
+    opinion = work.judge(model_of(message), world().test_inputs[client], world().test_labels[client])
     metrics = MetricRecord({"accuracy": opinion, "num-examples": len(world().test_labels[client])})
     return Message(RecordDict({"metrics": metrics}), reply_to=message)
 

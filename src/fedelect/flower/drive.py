@@ -6,9 +6,9 @@ import time
 from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
-from fedelect.errors import ConfigurationError, MissingSignalError, NoElection, RunError
+from fedelect.errors import ConfigurationError, NoElection, RunError
+from fedelect.flower.deciders import Decider, Learnt
 from fedelect.flower.messages import LOG, Rounds, Trained
-from fedelect.flower.opinions import Survey, feedback_of, read_survey
 from fedelect.flower.saves import (
     Save,
     UnsavableError,
@@ -21,9 +21,8 @@ from fedelect.flower.saves import (
     unpack_arrays,
 )
 from fedelect.flower.settings import Settings
-from fedelect.records import RunWriter, SlotRecord, from_array
-from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, ClientId, Feedback
+from fedelect.records import RunWriter, SlotRecord
+from fedelect.vocabulary import Ask
 
 
 class Drive:
@@ -32,29 +31,28 @@ class Drive:
     Args:
         settings: How it goes.
         strategy: The inner strategy, unused so far.
-        selector: The selector, unused so far.
+        decides: Who decides who trains; it is given the state of the last save.
         rounds: Trains and surveys.
         writer: The run folder; its last save is taken up.
     """
 
     def __init__(
-        self, settings: Settings, strategy: Strategy, selector: AbstractSelector, rounds: Rounds, writer: RunWriter
+        self, settings: Settings, strategy: Strategy, decides: Decider, rounds: Rounds, writer: RunWriter
     ) -> None:
         self._settings = settings
         self._fresh = strategy
         self._strategy = copy.deepcopy(strategy) if settings.start == "cold" else strategy
+        self._decides = decides
         self._rounds = rounds
         self._writer = writer
         self._label = writer.header.labels[0]
         self._model: ArrayRecord | None = None
-        self._examples: dict[ClientId, int] = {}
-        self.selector = selector
         self.slot = 0
         self._resume()
 
     def play(self, initial: ArrayRecord) -> Result:
         """Play what is left of the run; `initial` is the initial model."""
-        in_a_row = 0
+        in_a_row, left = 0, self._writer.header.slots - self.slot
         if self._rounds.evaluate_fn is not None and self.slot == 0:
             central = self._rounds.evaluate_fn(0, initial)
             self._rounds.central_metrics.update({} if central is None else {0: central})
@@ -66,6 +64,8 @@ class Drive:
                     f"{in_a_row} slots in a row came to nothing, the last one because {record.note}; "
                     f"see to it, then start the same run again: what is recorded is kept"
                 )
+        if left > 0:
+            self._decides.close(self.slot, self._model or initial, self._rounds, self._strategy)
         return Result(
             arrays=self._model or initial,
             train_metrics_clientapp=self._rounds.train_metrics,
@@ -81,15 +81,14 @@ class Drive:
             if save.unsaved is not None:
                 raise RunError(f"the run in {self._writer.path} cannot be resumed: {save.unsaved}; begin a new folder")
             self.slot = save.slot
-            self.selector = type(self.selector).restore(save.selector)
+            self._decides.restore(save.selector)
             self._model = unpack_arrays(save.model)
-            self._examples = dict(save.examples)
             self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
                 restore_strategy(self._strategy, save.strategy)
             self._writer.append([save.record])
             LOG.info("going on after slot %d of the run in %s", self.slot, self._writer.path)
-        elif self.selector.state()["slot"] != 0:
+        elif self._decides.used:
             raise ConfigurationError("the selector has been used before; a new run takes a new selector")
         if max(recorded, default=0) > self.slot:
             raise RunError(
@@ -99,92 +98,45 @@ class Drive:
 
     def _play_slot(self, initial: ArrayRecord) -> SlotRecord:
         begun = time.monotonic()
-        needed = self._settings.clients_needed(self.selector)
-        clients = self._rounds.clients
+        clients, needed, last = self._rounds.clients, self._decides.needed, self._model or initial
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
         try:
-            ask = self.selector.ask(None if len(there) == clients.count else list(there))
+            ask = self._decides.decide(self.slot + 1, there, last, self._rounds, self._strategy)
         except NoElection as reason:
-            return self._finish(_skipped(self._label, self.slot + 1, str(reason)), self._model or initial)
+            LOG.warning("slot %d: nobody trains: %s", self.slot + 1, reason)
+            return self._finish(_skipped(self._label, self.slot + 1, str(reason), time.monotonic() - begun), last)
         LOG.info(
             "slot %d of %d: elected %s%s", ask.slot, self._writer.header.slots, clients.listed(ask.cohort), _index(ask)
         )
         cold = self._settings.start == "cold"
         if cold:
             self._strategy = copy.deepcopy(self._fresh)
-        start = initial if cold or self._model is None else self._model
         take_back = None if cold else remembered(self._strategy)
-        trained = self._rounds.train(self._strategy, ask.slot, ask.cohort, start)
-        note, survey = trained.abandoned, None
-        if note is None:
-            survey = self._survey(ask.slot, trained.model)
-            note = self._tell(ask, survey)
-        else:
-            self.selector.abandon(ask)
-        self._log(ask, trained, survey, note)
-        record = self._record(ask, trained, survey, note, time.monotonic() - begun)
-        if note is None:
+        trained = self._rounds.train(self._strategy, ask.slot, ask.cohort, initial if cold else last)
+        learnt = self._decides.learn(ask, trained, self._rounds, self._strategy)
+        self._log(ask, trained, learnt)
+        record = self._record(ask, trained, learnt, time.monotonic() - begun)
+        if learnt.note is None:
             return self._finish(record, trained.model)
         if take_back is not None:
             take_back()
-        return self._finish(record, self._model or initial)
+        return self._finish(record, last)
 
-    def _survey(self, slot: int, model: ArrayRecord) -> Survey:
-        answers, asked = self._rounds.survey(self._strategy, slot, model)
-        survey = read_survey(
-            answers.replies,
-            clients=self._rounds.clients.count,
-            opinion=self._settings.opinion,
-            privacy=self._settings.privacy,
-            examples=self._examples,
-        )
-        clients = self._rounds.clients
-        for client, reason in sorted((answers.failures | survey.rejected).items()):
-            LOG.warning("slot %d: no opinion of %s: %s", slot, clients.listed([client]), reason)
-        if len(asked) < clients.count:
-            LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
-        return survey
-
-    def _tell(self, ask: Ask, survey: Survey) -> str | None:
-        """Tell the selector, or abandon the slot and return why."""
-        needed = self._settings.opinions_needed(self._rounds.clients.count)
-        if survey.given < needed:
-            self.selector.abandon(ask)
-            return f"{survey.given} opinions count and {needed} are needed"
-        try:
-            self.selector.tell(ask, self._feedback(survey))
-        except MissingSignalError as reason:
-            self.selector.abandon(ask)
-            return str(reason)
-        return None
-
-    def _feedback(self, survey: Survey) -> Feedback:
-        return feedback_of(
-            survey,
-            average=self._settings.average,
-            trim=self._settings.trim,
-            private=self._settings.privacy is not None,
-        )
-
-    def _record(
-        self, ask: Ask, trained: Trained, survey: Survey | None, note: str | None, seconds: float
-    ) -> SlotRecord:
-        feedback = Feedback() if survey is None or note is not None else self._feedback(survey)
-        private = self._settings.privacy is not None
+    def _record(self, ask: Ask, trained: Trained, learnt: Learnt, seconds: float) -> SlotRecord:
         return SlotRecord(
             selector=self._label,
             trial=0,
             slot=ask.slot,
-            status="done" if note is None else "abandoned",
+            status="done" if learnt.note is None else "abandoned",
             cohort=ask.cohort,
             arrivals=tuple(trained.arrivals[client] for client in ask.cohort),
             rounds=trained.rounds,
             empty_rounds=trained.empty_rounds,
             indices=ask.indices,
-            opinions=None if survey is None or private else from_array(survey.opinions),
-            reward=feedback.reward,
-            reward_noise=feedback.reward_noise,
-            note=note,
+            opinions=learnt.opinions,
+            reward=learnt.reward,
+            reward_noise=learnt.reward_noise,
+            note=learnt.note,
             seconds=seconds,
         )
 
@@ -201,11 +153,10 @@ class Drive:
         self.slot, self._model = record.slot, model
         save = Save(
             slot=record.slot,
-            selector=self.selector.state(),
+            selector=self._decides.state(),
             names=list(self._rounds.clients.names),
             registered=self._rounds.clients.registered,
             model=pack_arrays(model),
-            examples=self._examples,
             strategy=state,
             unsaved=unsaved,
             record=record,
@@ -214,26 +165,23 @@ class Drive:
         self._writer.append([record])
         return record
 
-    def _log(self, ask: Ask, trained: Trained, survey: Survey | None, note: str | None) -> None:
+    def _log(self, ask: Ask, trained: Trained, learnt: Learnt) -> None:
         clients = self._rounds.clients
-        opinions = "" if survey is None else f"; opinions of {survey.given} of {clients.count}"
-        if survey is not None and note is None:
-            opinions += f", average {self._feedback(survey).reward:.4f}"
         LOG.info(
             "slot %d: trained by %s; failed: %s%s%s",
             ask.slot,
             clients.listed(client for client, rounds in trained.arrivals.items() if rounds),
             clients.listed(sorted(trained.failures)),
-            opinions,
-            "" if note is None else f"; abandoned: {note}",
+            learnt.said,
+            "" if learnt.note is None else f"; abandoned: {learnt.note}",
         )
 
 
 def _index(ask: Ask) -> str:
-    return f" (index {', '.join(f'{value:.4f}' for value in ask.indices)})" if ask.indices else " (cold start)"
+    return f" (index {', '.join(f'{value:.4f}' for value in ask.indices)})" if ask.indices else ""
 
 
-def _skipped(label: str, slot: int, reason: str) -> SlotRecord:
+def _skipped(label: str, slot: int, reason: str, seconds: float) -> SlotRecord:
     return SlotRecord(
         selector=label,
         trial=0,
@@ -244,4 +192,5 @@ def _skipped(label: str, slot: int, reason: str) -> SlotRecord:
         rounds=0,
         empty_rounds=0,
         note=reason,
+        seconds=seconds,
     )

@@ -20,6 +20,12 @@ Opinion = str | Callable[[RecordDict], float]
 """Name of a metric in the clients' evaluation replies, or a function of such a reply into [0, 1]."""
 
 
+def check_opinion(opinion: object) -> None:
+    """Raise ConfigurationError unless this says where a reply holds its opinion."""
+    if not (isinstance(opinion, str) and opinion) and not callable(opinion):
+        raise ConfigurationError(f"opinion: got {opinion!r}; allowed: a metric's name, or a function")
+
+
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What the clients think of a model.

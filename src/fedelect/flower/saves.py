@@ -41,10 +41,9 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         slot: The last slot that was played.
-        selector: The selector's state.
+        selector: The state of who decides: the selector's, or the certificates so far.
         names: The clients' names so far, by number.
         registered: Names seen so far that are more than a node's own word.
-        examples: Over how many examples clients give noisy opinions, by client number.
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
@@ -58,7 +57,6 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     strategy: dict[str, Any] | None = None
     unsaved: str | None = None
     registered: list[str] = []
-    examples: dict[int, int] = {}
     record: SlotRecord
 
 

@@ -1,4 +1,4 @@
-"""A Flower strategy in which a selector decides who trains. See docs/FLOWER.md."""
+"""Strategies that play whole slots: what they share, and the one in which a selector decides. See docs/FLOWER.md."""
 
 import copy
 import os
@@ -12,19 +12,127 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
+from fedelect.flower.deciders import Decider, SelectorDecides
 from fedelect.flower.drive import Drive
 from fedelect.flower.messages import LOG, Clients, Directory, EvaluateFunction, Identity, Rounds
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.saves import keep_initial
-from fedelect.flower.settings import Settings, Start, label_of, run_header, stored_header
+from fedelect.flower.settings import Settings, Start, Surveying, label_of, run_header, stored_header
 from fedelect.loop import check_fits
 from fedelect.records import open_run
 from fedelect.selectors import AbstractSelector
 
 
+class AbstractSlotStrategy(Strategy):
+    """Plays slots: somebody decides who trains, any other strategy of Flower's Message API aggregates.
+
+    Args:
+        strategy: What aggregates.
+        settings: How slots go.
+        decides: Who decides.
+        run: The run folder.
+    """
+
+    def __init__(self, strategy: Strategy, settings: Settings, decides: Decider, run: str | os.PathLike[str]) -> None:
+        _check_strategy(strategy, settings.start)
+        settings.check_fits(decides.about.clients, decides.about.budget)
+        self._strategy = strategy
+        self._settings = settings
+        self._decides = decides
+        self._run = Path(run)
+
+    def summary(self) -> None:
+        """Log what the run is, and the inner strategy's own summary."""
+        about, settings = self._decides.about, self._settings
+        LOG.info("\t├──> %s elects %d of %d clients", about.label, about.budget, about.clients)
+        LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
+        LOG.info("\t│\t└── run folder: %s", self._run)
+        self._strategy.summary()
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int = 3,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: EvaluateFunction | None = None,
+    ) -> Result:
+        """Run, or go on with, `num_rounds / rounds_per_slot` slots; arguments as Flower's own strategies have them.
+
+        Args:
+            grid: Flower's.
+            initial_arrays: The initial model; a run that is gone on with keeps the one it was begun with.
+            num_rounds: Rounds in all, a multiple of `rounds_per_slot`.
+            timeout: Seconds to wait for the replies to one round of messages.
+            train_config: Sent to the clients with the model to train.
+            evaluate_config: Likewise to evaluate.
+            evaluate_fn: Central evaluation, after each round.
+
+        Returns:
+            The final model, and the metrics of the rounds that were run now.
+
+        Raises:
+            AvailabilityError: Too few clients are there; start again when they are.
+            RunError: The run folder cannot be used, or slots keep being abandoned.
+        """
+        LOG.info("Starting %s:", type(self).__name__)
+        self.summary()
+        slots = self._settings.slots(num_rounds)
+        self._check_slots(slots)
+        stored = stored_header(self._run)
+        about = self._decides.about
+        clients = Clients(
+            Directory(grid, self._settings.identity),
+            about.clients,
+            self._settings.names or (stored and stored.client_names) or (),
+        )
+        if stored is None:
+            self._wait_for_all(clients)
+            names = clients.names if len(clients.names) == clients.count else None
+        else:
+            names = self._settings.names or stored.client_names
+        rounds = Rounds(
+            grid=grid,
+            clients=clients,
+            per_slot=self._settings.rounds_per_slot,
+            continued=self._settings.start == "warm",
+            timeout_s=timeout,
+            quorum=self._settings.train_quorum,
+            train_config=train_config or ConfigRecord(),
+            evaluate_config=evaluate_config or ConfigRecord(),
+            evaluate_fn=evaluate_fn,
+        )
+        header = run_header(self._settings, about, self._strategy, slots=slots, names=names)
+        with open_run(self._run, header) as writer:
+            drive = Drive(self._settings, self._strategy, self._decides, rounds, writer)
+            if stored is not None and drive.slot < slots:
+                self._wait_for_all(clients)
+            return drive.play(keep_initial(self._run, initial_arrays, slot=drive.slot))
+
+    def _check_slots(self, slots: int) -> None:
+        """Raise ConfigurationError if so many slots cannot be played."""
+
+    def _wait_for_all(self, clients: Clients) -> None:
+        clients.wait(wanted=clients.count, needed=self._decides.needed, wait_s=self._settings.wait_s)
+
+    def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
+        """Refused: whole slots are played, by `start`."""
+        name = type(self).__name__
+        raise ConfigurationError(
+            f"{name} plays its own slots: call its start(); to combine it with a strategy that wraps another, "
+            f"wrap the inner one, as in {name}(Wrapper(FedAvg()), ...)"
+        )
+
+    aggregate_train = configure_train
+    configure_evaluate = configure_train
+    aggregate_evaluate = configure_train
+
+
 @final
-class GoalDirected(Strategy):
+class GoalDirected(AbstractSlotStrategy):
     """Lets a selector decide who trains; any other strategy of Flower's Message API aggregates.
 
     A slot is `rounds_per_slot` rounds by the elected clients, after which all clients that are there evaluate the
@@ -72,127 +180,44 @@ class GoalDirected(Strategy):
         names: Sequence[str] | None = None,
         privacy: OpinionPrivacy | None = None,
     ) -> None:
-        self._settings = Settings(
+        settings = Settings(
             rounds_per_slot=rounds_per_slot,
-            opinion=opinion,
             start=start,
-            average=average,
-            trim=trim,
-            quorum=quorum,
             train_quorum=train_quorum,
             wait_s=wait_s,
             abandoned_allowed=abandoned_allowed,
             identity=identity,
             names=None if names is None else tuple(names),
-            privacy=privacy,
         )
-        _check_strategy(strategy, start)
-        _check_selector(selector, self._settings)
-        self._strategy = strategy
-        self._selector = selector
-        self._run = Path(run)
+        self._surveying = Surveying(opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy)
+        _check_selector(selector, privacy)
+        self._selects = SelectorDecides(selector, self._surveying)
+        super().__init__(strategy, settings, self._selects, run)
 
     @property
     def selector(self) -> AbstractSelector:
         """The selector as it stands; after a resume not the object that was given, but one in its state."""
-        return self._selector
+        return self._selects.selector
 
     def summary(self) -> None:
-        """Log what the run is, and the inner strategy's own summary."""
-        selector, settings = self._selector, self._settings
-        LOG.info("\t├──> %s elects %d of %d clients", label_of(selector), selector.budget, selector.clients)
-        LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
-        LOG.info("\t│\t└── run folder: %s", self._run)
-        if settings.privacy is not None:
-            privacy = settings.privacy
+        """Log what the run is, what noise there is on opinions, and the inner strategy's own summary."""
+        super().summary()
+        privacy = self._surveying.privacy
+        if privacy is not None:
             LOG.info(
                 "\t├──> opinions with noise: epsilon %g, delta %g for one example over %d releases; a client with "
                 "100 examples as a whole: epsilon %.3g",
                 *(privacy.epsilon, privacy.delta, privacy.releases, privacy.client_level(100)),
             )
-        self._strategy.summary()
 
-    def start(
-        self,
-        grid: Grid,
-        initial_arrays: ArrayRecord,
-        num_rounds: int = 3,
-        timeout: float = 3600,
-        train_config: ConfigRecord | None = None,
-        evaluate_config: ConfigRecord | None = None,
-        evaluate_fn: EvaluateFunction | None = None,
-    ) -> Result:
-        """Run, or go on with, `num_rounds / rounds_per_slot` slots; arguments as Flower's own strategies have them.
-
-        Args:
-            grid: Flower's.
-            initial_arrays: The initial model; a run that is gone on with keeps the one it was begun with.
-            num_rounds: Rounds in all, a multiple of `rounds_per_slot`.
-            timeout: Seconds to wait for the replies to one round of messages.
-            train_config: Sent to the clients with the model to train.
-            evaluate_config: Likewise to evaluate.
-            evaluate_fn: Central evaluation, after each round.
-
-        Returns:
-            The final model, and the metrics of the rounds that were run now.
-
-        Raises:
-            AvailabilityError: Too few clients are there; start again when they are.
-            RunError: The run folder cannot be used, or slots keep being abandoned.
-        """
-        LOG.info("Starting %s:", type(self).__name__)
-        self.summary()
-        slots = self._settings.slots(num_rounds)
-        stored = stored_header(self._run)
-        clients = Clients(
-            Directory(grid, self._settings.identity),
-            self._selector.clients,
-            self._settings.names or (stored and stored.client_names) or (),
-        )
-        if stored is None:
-            self._wait_for_all(clients)
-            names = clients.names if len(clients.names) == clients.count else None
-        else:
-            names = self._settings.names or stored.client_names
-        rounds = Rounds(
-            grid=grid,
-            clients=clients,
-            per_slot=self._settings.rounds_per_slot,
-            continued=self._settings.start == "warm",
-            timeout_s=timeout,
-            quorum=self._settings.train_quorum,
-            train_config=train_config or ConfigRecord(),
-            evaluate_config=evaluate_config or ConfigRecord(),
-            evaluate_fn=evaluate_fn,
-        )
-        header = run_header(self._settings, self._selector, self._strategy, slots=slots, names=names)
-        with open_run(self._run, header) as writer:
-            drive = Drive(self._settings, self._strategy, self._selector, rounds, writer)
-            self._selector = drive.selector
-            if stored is not None and drive.slot < slots:
-                self._wait_for_all(clients)
-            return drive.play(keep_initial(self._run, initial_arrays, slot=drive.slot))
-
-    def _wait_for_all(self, clients: Clients) -> None:
-        needed = self._settings.clients_needed(self._selector)
-        clients.wait(wanted=clients.count, needed=needed, wait_s=self._settings.wait_s)
-
-    def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
-        """Refused: the selector needs whole slots, which `start` plays."""
-        raise ConfigurationError(
-            "GoalDirected plays its own slots: call its start(); to combine it with a strategy that wraps another, "
-            "wrap the inner one, as in GoalDirected(Wrapper(FedAvg()), ...)"
-        )
-
-    aggregate_train = configure_train
-    configure_evaluate = configure_train
-    aggregate_evaluate = configure_train
+    def _check_slots(self, slots: int) -> None:
+        self._surveying.check_slots(slots)
 
 
-def _check_strategy(strategy: Strategy, start: str) -> None:
+def _check_strategy(strategy: object, start: str) -> None:
     if not isinstance(strategy, Strategy):
         raise ConfigurationError(
-            f"GoalDirected wraps a strategy of flwr.serverapp.strategy, got {type(strategy).__name__}"
+            f"what plays slots wraps a strategy of flwr.serverapp.strategy, got {type(strategy).__name__}"
         )
     if start == "cold":
         try:
@@ -204,15 +229,11 @@ def _check_strategy(strategy: Strategy, start: str) -> None:
             ) from error
 
 
-def _check_selector(selector: AbstractSelector, settings: Settings) -> None:
+def _check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -> None:
     if not isinstance(selector, AbstractSelector):
         raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
     check_fits(selector, "fa", label_of(selector))
-    if settings.privacy is not None and "opinions" in selector.needs:
+    if privacy is not None and "opinions" in selector.needs:
         raise ConfigurationError(
             f"{type(selector).__name__} needs each client's opinion, and with `privacy` there is only a noisy average"
         )
-    if settings.train_quorum > selector.budget:
-        raise ConfigurationError(f"train_quorum: got {settings.train_quorum}; a cohort has {selector.budget} members")
-    if settings.names is not None and len(settings.names) != selector.clients:
-        raise ConfigurationError(f"names: got {len(settings.names)} names for {selector.clients} clients")

@@ -25,7 +25,7 @@ from fedelect.runtime.talk import Command, Missing, Notice, Ready, Stop, Trouble
 LOG_NAME = "log.txt"
 """What a peer's process prints by accident, in its folder."""
 
-_BOOT = "import sys; sys.path[:] = sys.argv[2:]; from fedelect.runtime.process import main; main()"
+_BOOT = "import sys; sys.path[:] = sys.argv[3:]; from fedelect.runtime.process import main; main()"
 
 
 class Ended:
@@ -50,6 +50,7 @@ class PeerProcess:
         folder: The peer's folder.
         said: Where its notices go.
         wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
+        control: Whether it listens on its control socket, too.
         hears: Told of its notices too, at once.
     """
 
@@ -59,6 +60,7 @@ class PeerProcess:
         folder: Path,
         said: "queue.SimpleQueue[Said]",
         wrap: tuple[str, ...] = (),
+        control: bool = False,
         hears: Hears | None = None,
     ) -> None:
         self.client = client
@@ -66,7 +68,7 @@ class PeerProcess:
         with open(folder / LOG_NAME, "ab") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*wrap, sys.executable, "-c", _BOOT, str(folder), *sys.path],
+                    [*wrap, sys.executable, "-c", _BOOT, str(folder), "control" if control else "", *sys.path],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -136,6 +138,7 @@ class Crew:
         folders: By client, the peer's folder.
         wraps: By client, what to put before its command.
         hears: Told (client, notice) of whatever they say, at once, from other threads.
+        control: Whether the peers listen on their control sockets, too.
     """
 
     def __init__(
@@ -143,10 +146,13 @@ class Crew:
         folders: Mapping[int, Path],
         wraps: Mapping[int, tuple[str, ...]] | None = None,
         hears: Hears | None = None,
+        *,
+        control: bool = False,
     ) -> None:
         self._hears = hears
         self._folders = dict(folders)
         self._wraps = dict(wraps or {})
+        self._control = control
         self._said: queue.SimpleQueue[Said] = queue.SimpleQueue()
         self._running: dict[int, PeerProcess] = {}
 
@@ -168,7 +174,7 @@ class Crew:
                 raise RunError(f"peer {client} runs as process {before.number}; kill it before it is started again")
             before.end(time.monotonic())
         wrap = self._wraps.get(client, ())
-        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._hears)
+        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._control, self._hears)
 
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""

@@ -192,6 +192,8 @@ class Node:
 
     def _begin(self, begin: Begin) -> None:
         self._learn(begin)
+        if self._peer.state in OPEN and self._peer.slot == begin.slot:
+            return  # said again, by somebody who did not know: it goes on
         if self._peer.state in OPEN:
             self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
         self._write_log()

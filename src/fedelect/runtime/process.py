@@ -1,7 +1,8 @@
 """A real peer as a process: its folder, commands on standard input, notices on standard output.
 
 It ends when it is told to, by SIGTERM, or when its input ends because whoever started it is gone; then within `END_S`
-seconds, whatever it is doing. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
+seconds, whatever it is doing. With `control` it says and hears the same on a socket in the folder, for programs that
+come and go. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
 """
 
 import contextlib
@@ -21,11 +22,12 @@ import numpy as np
 from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError, FedelectError
+from fedelect.runtime.beside import Control
 from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Begin, Notice, Stop, Trouble, decode_command, encode_line
+from fedelect.runtime.talk import Begin, Greeting, Notice, Stop, Trouble, decode_command, encode_line
 from fedelect.runtime.transport import Inbox, Transport
 from fedelect.runtime.transport.zenoh_links import ZenohTransport
 
@@ -72,6 +74,7 @@ def serve(
     tell: Callable[[Notice], None],
     *,
     stay: bool = False,
+    control: bool = False,
     missing_after_s: float = 10.0,
     transport: Transport | None = None,
 ) -> None:
@@ -82,6 +85,7 @@ def serve(
         commands: Lines with commands.
         tell: What to do with notices; called from several threads.
         stay: Whether to stay when the commands end.
+        control: Whether to listen on the control socket in the folder, too; see `fedelect.runtime.beside`.
         missing_after_s: When to name the neighbours that are not up.
         transport: The links; by default those of the folder's roster.
 
@@ -91,7 +95,10 @@ def serve(
     identity = read_identity(folder)
     journal = Journal(folder)
     inbox = Inbox()
-    try:
+    with contextlib.ExitStack() as ends:
+        ends.callback(journal.close)
+        if control:
+            tell = _with_control(identity, inbox, tell, ends)
         members = identity.roster.members
         node = Node(
             config=identity.config,
@@ -109,8 +116,22 @@ def serve(
         _mind_expiry(identity, tell)
         threading.Thread(target=_read, args=(folder, commands, inbox, tell, stay), daemon=True).start()
         node.run()
-    finally:
-        journal.close()
+
+
+def _with_control(
+    identity: Identity, inbox: Inbox, tell: Callable[[Notice], None], ends: contextlib.ExitStack
+) -> Callable[[Notice], None]:
+    """Listen on the control socket until `ends`; returns what tells a notice there, too."""
+    config = identity.config
+    greeting = Greeting(client=identity.client, configuration=config.digest.hex(), slot_s=config.slot_s)
+    control = Control(identity.folder, greeting, lambda line: _obey(identity.folder, line, inbox, tell_all))
+    ends.callback(control.close)
+
+    def tell_all(notice: Notice) -> None:
+        tell(notice)
+        control.tell(notice)
+
+    return tell_all
 
 
 def _mind_expiry(identity: Identity, tell: Callable[[Notice], None]) -> None:
@@ -126,15 +147,17 @@ def _neighbours(identity: Identity) -> list[int]:
 
 def _read(folder: Path, commands: IO[bytes], inbox: Inbox, tell: Callable[[Notice], None], stay: bool) -> None:
     for line in iter(commands.readline, b""):
-        try:
-            command = decode_command(line)
-            inbox.put(_with_opinion(folder, command) if isinstance(command, Begin) else command)
-            if isinstance(command, Stop):
-                return
-        except FedelectError as error:
-            tell(Trouble(text=str(error)))
+        _obey(folder, line, inbox, tell)
     if not stay:
         inbox.put(Stop())
+
+
+def _obey(folder: Path, line: bytes, inbox: Inbox, tell: Callable[[Notice], None]) -> None:
+    try:
+        command = decode_command(line)
+        inbox.put(_with_opinion(folder, command) if isinstance(command, Begin) else command)
+    except FedelectError as error:
+        tell(Trouble(text=str(error)))
 
 
 def _with_opinion(folder: Path, begin: Begin) -> Begin:
@@ -151,8 +174,8 @@ def end_in_time(process_is_over: threading.Event) -> None:
 
 
 def main() -> None:
-    """`python -m fedelect.runtime.process FOLDER`: as a child of `fedelect.runtime.launch`."""
-    folder = Path(sys.argv[1])
+    """`python -m fedelect.runtime.process FOLDER [control]`: as a child of `fedelect.runtime.launch`."""
+    folder, control = Path(sys.argv[1]), sys.argv[2:3] == ["control"]
     lock = threading.Lock()
     over = threading.Event()
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
@@ -174,7 +197,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops its peers
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        serve(folder, Watched(), tell)  # type: ignore[arg-type]
+        serve(folder, Watched(), tell, control=control)  # type: ignore[arg-type]
     except FedelectError as error:
         tell(Trouble(text=str(error)))
         sys.exit(1)

@@ -108,7 +108,21 @@ class Trouble(Struct, frozen=True, kw_only=True, tag="trouble"):
     text: str
 
 
-Notice = Link | Ready | Missing | Phase | Agreed | Skipped | Trouble
+class Greeting(Struct, frozen=True, kw_only=True, tag="greeting"):
+    """Said first on the control socket: which peer this is.
+
+    Attributes:
+        client: Its number in the roster.
+        configuration: Hash of the election's configuration, hexadecimal.
+        slot_s: After how many seconds it gives an election up.
+    """
+
+    client: int
+    configuration: str
+    slot_s: float
+
+
+Notice = Link | Ready | Missing | Phase | Agreed | Skipped | Trouble | Greeting
 """What a host says."""
 
 
@@ -178,7 +192,7 @@ def decode_notice(line: bytes) -> Notice:
         ConfigurationError: It is none.
     """
     try:
-        return msgspec.json.decode(line, type=Link | Ready | Missing | Phase | Agreed | Skipped | Trouble)
+        return msgspec.json.decode(line, type=Link | Ready | Missing | Phase | Agreed | Skipped | Trouble | Greeting)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"no notice of a peer: {error}") from error
 

@@ -51,6 +51,10 @@ def init(
     faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     lying: Annotated[bool, typer.Option("--lying", help="Those may also lie; takes more signatures.")] = False,
     slot_s: Annotated[float, typer.Option(help="Seconds after which peers give a slot up.")] = 60.0,
+    patience: Annotated[
+        int,
+        typer.Option(help="Half seconds of silence after which a neighbour is not waited for; on Flower 120 or more."),
+    ] = 8,
 ) -> None:
     """Write roster, graph, CA and one folder for each peer; bring each folder to its machine.
 
@@ -67,7 +71,7 @@ def init(
         addresses=_addresses(hosts, config.clients),
         edges=edges,
         couplings=couplings,
-        settings=settings_for(config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s),
+        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s, patience=patience),
         keys=None if keys is None else _keys(keys),
     )
     election = roster.config()

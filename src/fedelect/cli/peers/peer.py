@@ -14,6 +14,10 @@ def peer(
     stay: Annotated[
         bool, typer.Option("--stay", help="Stay when the commands end (they come on standard input); stop by a signal.")
     ] = False,
+    control: Annotated[
+        bool,
+        typer.Option("--control", help="Listen on the socket `control` in the folder, too, for a Flower app."),
+    ] = False,
     missing_after: Annotated[
         float, typer.Option(help="Seconds after which neighbours that are not up are named.")
     ] = 10.0,
@@ -34,6 +38,6 @@ def peer(
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        serve(folder, sys.stdin.buffer, tell, stay=stay, missing_after_s=missing_after)
+        serve(folder, sys.stdin.buffer, tell, stay=stay, control=control, missing_after_s=missing_after)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -4,7 +4,7 @@ The inner strategy says what is sent and how replies are combined; who is asked 
 order of client number, so that the order in which they arrive cannot change a float.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,21 +93,58 @@ class Rounds:
         there = self.clients.where()
         if not there:
             return Answers(), []
-        counted = self._counted(slot, self.per_slot - 1)
-        config = _config(self.evaluate_config, slot, self.per_slot - 1)
-        view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_evaluate_nodes"))
-        wanted = list(strategy.configure_evaluate(counted, model, config, view))
-        if not wanted:  # a strategy without federated evaluation; the selector needs it all the same
-            wanted = [Message(_content(strategy, model, config), dst_node_id=0, message_type=MessageType.EVALUATE)]
-        answers = exchange(self.grid, addressed(wanted, there, timeout_s=self.timeout_s), timeout_s=self.timeout_s)
+        asked = self._to_judge(strategy, slot, model, there)
+        answers = exchange(self.grid, asked, timeout_s=self.timeout_s)
         try:
-            metrics = strategy.aggregate_evaluate(counted, list(answers.replies.values()))
+            metrics = strategy.aggregate_evaluate(
+                self._counted(slot, self.per_slot - 1), list(answers.replies.values())
+            )
         except Exception as error:  # replies that do not go together; the opinions are read one by one
             LOG.warning("%s could not combine the evaluation metrics: %s", type(strategy).__name__, error)
             metrics = None
         if metrics is not None:
             self.evaluate_metrics[slot * self.per_slot] = metrics
         return answers, list(there)
+
+    def ask_all(
+        self,
+        strategy: Strategy,
+        judged: tuple[int, ArrayRecord] | None,
+        *,
+        message_type: str,
+        record: str,
+        fill: Callable[[ClientId], ConfigRecord],
+        only: Collection[ClientId] | None = None,
+    ) -> tuple[Answers, list[ClientId]]:
+        """What clients reply to a message of another type, and who was asked.
+
+        Args:
+            strategy: The inner strategy.
+            judged: The slot and model that they are to evaluate; None if there is none.
+            message_type: The type.
+            record: Name of the record that is added to what an evaluation holds.
+            fill: That record, for each client.
+            only: Whom to ask of those that are there; None for all.
+        """
+        there = {client: node for client, node in self.clients.where().items() if only is None or client in only}
+        plain = {} if judged is None or not there else self._to_judge(strategy, *judged, there)
+        asked = {}
+        for client, node in there.items():
+            content = RecordDict(dict(plain[client].content) if client in plain else {})
+            content[record] = fill(client)
+            asked[client] = Message(content, dst_node_id=node, message_type=message_type, ttl=self.timeout_s)
+        return exchange(self.grid, asked, timeout_s=self.timeout_s), list(there)
+
+    def _to_judge(
+        self, strategy: Strategy, slot: int, model: ArrayRecord, there: Mapping[ClientId, int]
+    ) -> dict[ClientId, Message]:
+        """What the inner strategy sends clients to evaluate the model that was trained in `slot`."""
+        config = _config(self.evaluate_config, slot, self.per_slot - 1)
+        view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_evaluate_nodes"))
+        wanted = list(strategy.configure_evaluate(self._counted(slot, self.per_slot - 1), model, config, view))
+        if not wanted:  # a strategy without federated evaluation; who decides needs it all the same
+            wanted = [Message(_content(strategy, model, config), dst_node_id=0, message_type=MessageType.EVALUATE)]
+        return addressed(wanted, there, timeout_s=self.timeout_s)
 
     def _round(self, strategy: Strategy, slot: int, round_: int, trained: Trained) -> int:
         """One round; returns how many updates arrived. Too few of them are not combined: the slot is given up."""

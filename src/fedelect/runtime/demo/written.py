@@ -85,12 +85,23 @@ def header_of(
 
 def records_of(fed: Path, roster: Roster, played: Sequence[Played]) -> list[SlotRecord]:
     """A record for each slot that was played, with what the peers noted of it."""
+    return noted(fed, roster, [_known_to_the_server(one) for one in played])
+
+
+def noted(fed: Path, roster: Roster, records: Sequence[SlotRecord]) -> list[SlotRecord]:
+    """The server's records with what the peers noted of each slot: opinions, beliefs, indices, messages.
+
+    Args:
+        fed: The folder that holds all peers' folders; to be read when the run is over.
+        roster: Who they are.
+        records: A record for each slot, without any of that.
+    """
     notes = [_notes(fed / member.name) for member in roster.members]
     indices = {
         log.slot: log.indices for logs in notes for log in logs.values() if log.indices
     }  # all that have any have the same
     judged = [_by_judged(logs) for logs in notes]
-    return [_record(one, [logs.get(one.held.slot) for logs in judged], indices, roster) for one in played]
+    return [_with_notes(one, [logs.get(one.slot) for logs in judged], indices, roster) for one in records]
 
 
 def _notes(folder: Path) -> dict[int, SlotLog]:
@@ -107,9 +118,7 @@ def _by_judged(logs: Mapping[int, SlotLog]) -> dict[int, SlotLog]:
     return first
 
 
-def _record(
-    played: Played, logs: Sequence[SlotLog | None], indices: Mapping[int, tuple[float, ...]], roster: Roster
-) -> SlotRecord:
+def _known_to_the_server(played: Played) -> SlotRecord:
     held, training = played.held, played.training
     if held.certificate is None or training is None:
         return SlotRecord(
@@ -124,9 +133,6 @@ def _record(
             note=held.reason or "no certificate",
             seconds=played.seconds,
         )
-    there = [log for log in logs if log is not None]
-    residual = max((log.residual for log in there if log.residual is not None), default=0.0)
-    rounds = roster.settings.rounds if roster.settings.reading == "ising" else 0
     return SlotRecord(
         selector=LABEL,
         trial=0,
@@ -136,7 +142,21 @@ def _record(
         arrivals=tuple(np.sum(training.arrivals, axis=0).tolist()),
         rounds=len(training.arrivals),
         empty_rounds=int(np.count_nonzero(~training.arrivals.any(axis=1))),
-        indices=indices.get(held.slot, ()),
+        seconds=played.seconds,
+    )
+
+
+def _with_notes(
+    record: SlotRecord, logs: Sequence[SlotLog | None], indices: Mapping[int, tuple[float, ...]], roster: Roster
+) -> SlotRecord:
+    if record.status != "done":
+        return record
+    there = [log for log in logs if log is not None]
+    residual = max((log.residual for log in there if log.residual is not None), default=0.0)
+    rounds = roster.settings.rounds if roster.settings.reading == "ising" else 0
+    return msgspec.structs.replace(
+        record,
+        indices=indices.get(record.slot, ()),
         opinions=from_array([_number(None if log is None else log.opinion) for log in logs]),
         beliefs=from_array([_number(None if log is None else log.belief) for log in logs]),
         exchange=Exchange(
@@ -145,7 +165,6 @@ def _record(
             outcome=str(outcome_of(rounds, residual)),
             messages=sum(log.sent for log in there),
         ),
-        seconds=played.seconds,
     )
 
 

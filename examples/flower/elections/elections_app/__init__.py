@@ -1,0 +1,1 @@
+"""A Flower app whose clients elect among themselves who trains next."""

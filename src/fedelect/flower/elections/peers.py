@@ -1,0 +1,179 @@
+"""The server's end: it asks the clients to elect, and believes certificates, nothing else. It holds no key."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, final
+
+import msgspec
+from flwr.app import ArrayRecord, Message
+from flwr.serverapp.strategy import Strategy
+
+from fedelect.errors import NoElection, RemoteProtocolError, StateError
+from fedelect.flower.deciders import Learnt
+from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Request, read_answer
+from fedelect.flower.messages import LOG, Rounds, Trained
+from fedelect.flower.settings import About
+from fedelect.protocol import Admission, Certificate, CertificateChain, decode_record, encode
+from fedelect.runtime.roster import read_roster
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.vocabulary import Ask, ClientId
+
+LABEL = "peers"
+"""What the election is called in the records."""
+
+
+@final
+class PeersDecide:
+    """The clients' peers elect. The server trains a cohort only if its certificate extends the chain it has verified.
+
+    Args:
+        roster: Folder with the server's `roster.json`.
+
+    Attributes:
+        roster: The roster.
+        chain: The certificates so far.
+    """
+
+    def __init__(self, roster: Path) -> None:
+        self.roster = read_roster(roster)
+        self._config = self.roster.config()
+        self.chain = CertificateChain(self._config, Ed25519Verifier())
+        self._judged = 0  # the slot that the model in hand was trained in
+        self._said = ""  # how the last election went, in words
+
+    @property
+    def about(self) -> About:
+        """How the peers elect; the hash of their configuration ties a run to its federation."""
+        settings = cast("dict[str, Any]", msgspec.to_builtins(self.roster.settings))
+        elsewhere = ("budget", "seed")
+        return About(
+            label=LABEL,
+            kind="Peer",
+            parameters={name: value for name, value in settings.items() if name not in elsewhere},
+            framework="da",
+            seed=self.roster.settings.seed,
+            clients=self._config.clients,
+            budget=self._config.budget,
+            scenario={"configuration": self._config.digest.hex()},
+            edges=self.roster.edges,
+        )
+
+    @property
+    def needed(self) -> int:
+        """As many as must sign."""
+        return self._config.quorum
+
+    @property
+    def used(self) -> bool:
+        """Whether there is a certificate."""
+        return len(self.chain) > 0
+
+    def decide(
+        self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
+    ) -> Ask:
+        """Let everybody that is there judge the model and elect; whose certificate verifies is elected."""
+        self._hold(slot, model, rounds, strategy)
+        certificate = self.chain.at(slot)
+        if certificate is None:
+            raise NoElection(f"no certificate for slot {slot}; {self._said}")
+        return Ask(slot, certificate.cohort)
+
+    def learn(self, ask: Ask, trained: Trained, rounds: Rounds, strategy: Strategy) -> Learnt:
+        """Nothing is learnt here: the clients judge the model when they elect for the next slot."""
+        if trained.abandoned is None:
+            self._judged = ask.slot
+        return Learnt(note=trained.abandoned)
+
+    def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
+        """One more election, in which the last model is judged; nobody trains on it."""
+        if self._judged > 0:
+            self._hold(slot + 1, model, rounds, strategy)
+
+    def state(self) -> dict[str, Any]:
+        """The certificates, and the slot that the model was trained in."""
+        certificates = [encode(certificate) for certificate in self.chain.certificates]
+        return {"version": 1, "judged": self._judged, "certificates": certificates}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Verify saved certificates anew, and go on from them."""
+        try:
+            records = [decode_record(frame) for frame in state["certificates"]]
+            self._judged = int(state["judged"])
+            self.chain = CertificateChain(self._config, Ed25519Verifier())
+            self.chain.extend([record for record in records if isinstance(record, Certificate)])
+        except (KeyError, TypeError, ValueError, RemoteProtocolError) as error:
+            raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
+
+    def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
+        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all."""
+        if self.chain.slot >= slot:  # history as the peers showed it is ahead of this run
+            self._said = "the clients' elections are past it"
+            return
+        unlinked = self._ask(slot, self.chain.slot, None, model, rounds, strategy)
+        if unlinked and self.chain.slot < slot:
+            self._ask(slot, 0, unlinked, model, rounds, strategy)
+
+    def _ask(
+        self,
+        slot: int,
+        after: int,
+        only: Collection[ClientId] | None,
+        model: ArrayRecord,
+        rounds: Rounds,
+        strategy: Strategy,
+    ) -> list[ClientId]:
+        """Ask these (None: everybody that is there) to elect; returns whose certificates could not be linked."""
+        last = tuple(encode(certificate) for certificate in self.chain.certificates[-1:])
+
+        def request(client: ClientId) -> Any:
+            return Request(
+                slot=slot,
+                judged=self._judged,
+                client=client,
+                configuration=self._config.digest,
+                after=after,
+                certificates=last,
+            ).record()
+
+        judged = (self._judged, model) if self._judged > 0 else None
+        answers, asked = rounds.ask_all(strategy, judged, message_type=ELECTION, record=RECORD, fill=request, only=only)
+        failures, unlinked = dict(answers.failures), []
+        outcomes: Counter[str] = Counter()
+        for client, reply in answers.replies.items():
+            try:
+                answer = self._read(reply, slot)
+                outcomes[answer.outcome] += 1
+                if not self._admit(answer.certificates):
+                    unlinked.append(client)
+            except RemoteProtocolError as reason:
+                failures[client] = f"its answer counts for nothing: {reason}"
+        for client, why in sorted(failures.items()):
+            LOG.warning("slot %d: %s takes no part in the election: %s", slot, rounds.clients.listed([client]), why)
+        outcomes["without a sound answer"] = len(failures)
+        counted = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
+        self._said = f"of {len(asked)} clients asked: {counted or 'nobody'}"
+        LOG.info("slot %d: election: %s", slot, self._said)
+        return unlinked
+
+    def _read(self, reply: Message, slot: int) -> Answer:
+        try:
+            return read_answer(reply.content, slot)
+        except RemoteProtocolError:
+            raise
+        except Exception as error:  # what Flower makes of hostile bytes
+            raise RemoteProtocolError(f"it cannot be read: {type(error).__name__}") from error
+
+    def _admit(self, shown: Sequence[bytes]) -> bool:
+        """Add what verifies, oldest first; returns whether all of it could be linked.
+
+        Raises:
+            RemoteProtocolError: Something among it is no certificate of this election; what came before is kept.
+        """
+        linked = True
+        for frame in shown:
+            certificate = decode_record(frame)
+            if not isinstance(certificate, Certificate):
+                raise RemoteProtocolError(f"it shows a {type(certificate).__name__} in place of a certificate")
+            linked = self.chain.add(certificate) is not Admission.UNLINKED and linked
+        return linked

@@ -1,0 +1,67 @@
+"""A Flower strategy in which the clients elect who trains, and the server never sees what they think."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import final
+
+from flwr.serverapp.strategy import Strategy
+
+from fedelect.flower.elections.peers import PeersDecide
+from fedelect.flower.messages import Identity
+from fedelect.flower.settings import Settings, Start
+from fedelect.flower.strategy import AbstractSlotStrategy
+from fedelect.protocol import Certificate
+
+
+@final
+class Elected(AbstractSlotStrategy):
+    """Lets the clients' peers elect who trains (FL&DA); any other strategy of Flower's Message API aggregates.
+
+    Before each slot all clients that are there are sent the model. Each judges it, hands its opinion to the peer beside
+    it (`ElectBeside`), the peers elect, and the server is shown the certificate of the election, which it verifies. A
+    slot without one is skipped: nobody trains, and the model stays as it is.
+
+    Args:
+        strategy: What aggregates, and says what is sent; as in `GoalDirected`.
+        roster: Folder with the server's `roster.json`, as `fedelect peers init` made it. There is no key in it.
+        rounds_per_slot: L.
+        run: The run folder, for records and state; an existing one is gone on with. A folder belongs to one federation.
+        start: "cold" (each slot trains from the initial model) or "warm" (from the last slot's).
+        train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
+        wait_s: How long to wait for clients: for all of them at the start, for as many as must sign before a slot.
+        abandoned_allowed: How many slots in a row may be skipped or abandoned before the run is stopped.
+        identity: Where clients' names come from; see `fedelect.flower.messages.nodes`.
+        names: The SuperNodes' names in the order of the roster; by default they are the roster's own.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        *,
+        roster: str | os.PathLike[str],
+        rounds_per_slot: int,
+        run: str | os.PathLike[str],
+        start: Start = "cold",
+        train_quorum: int = 1,
+        wait_s: float = 300.0,
+        abandoned_allowed: int = 3,
+        identity: Identity = "auto",
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self._peers = PeersDecide(Path(roster))
+        settings = Settings(
+            rounds_per_slot=rounds_per_slot,
+            start=start,
+            train_quorum=train_quorum,
+            wait_s=wait_s,
+            abandoned_allowed=abandoned_allowed,
+            identity=identity,
+            names=tuple(member.name for member in self._peers.roster.members) if names is None else tuple(names),
+        )
+        super().__init__(strategy, settings, self._peers, run)
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """All that the server knows of the elections, oldest first."""
+        return self._peers.chain.certificates

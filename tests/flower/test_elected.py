@@ -1,0 +1,60 @@
+"""FL&DA on Flower in one process: certified cohorts train, opinions stay, and hostile answers change nothing."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from tests.flower.election_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
+from tests.flower.fake_grid import initial_arrays
+from tests.flower.test_goal_directed import records
+from tests.flower.what_the_server_sees import complaints, secrets_of
+
+from fedelect.analytics import democratized
+from fedelect.records import read_run
+from fedelect.runtime.talk import SLOTS_NAME, decode_logs
+from fedelect.seeds import derive
+from fedelect.selectors import BpUcb
+from fedelect.vocabulary import Cohort, Feedback
+
+SLOTS = 6
+
+
+def dense(folders: dict[int, Path], slots: int) -> list[Cohort]:
+    """What BP-UCB elects at the server, told the opinions that the peers noted."""
+    opinions = np.full((slots + 1, CLIENTS), math.nan)
+    for client, folder in folders.items():
+        for log in decode_logs((folder / SLOTS_NAME).read_bytes()):
+            if log.judged > 0 and log.opinion is not None:
+                opinions[log.judged, client] = log.opinion
+    selector = BpUcb(clients=CLIENTS, budget=BUDGET, seed=derive(1, "selection", 0))
+    elected = []
+    for slot in range(1, slots + 1):
+        ask = selector.ask()
+        elected.append(ask.cohort)
+        beliefs = democratized(WHERE, opinions[slot]).feedback.beliefs
+        selector.tell(ask, Feedback(opinions=opinions[slot], beliefs=beliefs))
+    return elected
+
+
+def test_certified_cohorts_train_and_they_are_those_of_the_dense_form_and_nothing_else_reaches_the_server(
+    tmp_path: Path,
+) -> None:
+    with elective(tmp_path) as fed:
+        strategy = fed.strategy()
+        strategy.start(fed.grid, initial_arrays(), num_rounds=SLOTS * L, timeout=60)
+        folders = fed.peers.folders
+    rows = records(tmp_path / "run")
+    assert [row.status for row in rows] == ["done"] * SLOTS
+    assert [row.cohort for row in rows] == dense(folders, SLOTS)
+    assert [one.cohort for one in strategy.certificates[:SLOTS]] == [row.cohort for row in rows]
+    assert [one.slot for one in strategy.certificates] == list(range(1, SLOTS + 2))  # in the last one they judge
+    for row in rows:
+        assert {worker.client for worker in fed.workers if (row.slot, 0) in worker.trained} == set(row.cohort)
+        assert row.opinions is None and row.reward is None and row.beliefs is None and row.indices == ()
+    header = read_run(tmp_path / "run").header
+    assert (header.framework, header.labels) == ("da", ("peers",))
+    assert header.client_names == tuple(f"peer{n:02d}" for n in range(CLIENTS))
+    secrets = secrets_of(folders.values())
+    assert all(len(values) >= 3 for values in secrets.values())
+    assert len(fed.grid.received) == (SLOTS + 1) * CLIENTS + SLOTS * L * BUDGET
+    assert complaints(fed.grid.received, secrets, fed.peers.config, TRAINING) == []

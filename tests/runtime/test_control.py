@@ -1,0 +1,184 @@
+"""The control socket of a peer: the same words as on standard input and output, to programs that come and go."""
+
+import queue
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Client
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.federation_kit import dense_cohorts, make_federation, opinions_of, place
+from tests.runtime.peers_beside import BesidePeers
+
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.protocol import Certificate, CertificateChain, decode_record
+from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
+from fedelect.runtime.launch import Crew
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import Begin, Greeting, Skipped, Trouble, decode_notice
+
+WHERE = place(clients=4, budget=2)
+GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
+
+
+@pytest.fixture
+def peers(tmp_path: Path) -> Iterator[BesidePeers]:
+    _, folders = make_federation(tmp_path / "fed", WHERE)
+    running = BesidePeers(folders)
+    yield running
+    running.close()
+
+
+def elect(peers: BesidePeers, slot: int, **others: Any) -> dict[int, Heard]:
+    return elect_with(peers.folders, slot, **others)
+
+
+def elect_with(folders: dict[int, Path], slot: int, **others: Any) -> dict[int, Heard]:
+    """Everybody takes part by its control socket, as four programs would."""
+    given = opinions_of(slot - 1, WHERE.clients) if slot > 1 else dict.fromkeys(range(WHERE.clients))
+    heard: dict[int, Heard] = {}
+
+    def one(client: int) -> None:
+        with PeerBeside(folders[client]) as peer:
+            assert peer.greeting.client == client
+            heard[client] = peer.elect(slot, judged=slot - 1, opinion=given[client], within_s=30.0, **others)
+
+    threads = [threading.Thread(target=one, args=(client,)) for client in folders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(40.0)
+    assert sorted(heard) == sorted(folders)
+    return heard
+
+
+def test_elections_by_control_sockets_are_those_of_the_dense_form(peers: BesidePeers) -> None:
+    chain = CertificateChain(peers.config, Ed25519Verifier())
+    for slot in range(1, 6):
+        for heard in elect(peers, slot, after=slot - 1).values():
+            assert heard.decided and len(heard.certificates) == 1
+            certificate = decode_record(bytes.fromhex(heard.certificates[0]))
+            assert isinstance(certificate, Certificate)
+            chain.add(certificate)
+    assert [one.cohort for one in chain.certificates] == [cohort for cohort, _ in dense_cohorts(WHERE, 5)]
+
+
+def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it_missed(peers: BesidePeers) -> None:
+    first = elect(peers, 1)
+    elect(peers, 2)
+    with PeerBeside(peers.folders[0]) as peer:
+        again = peer.elect(2, judged=1, opinion=0.9, after=0, within_s=10.0)
+    with PeerBeside(peers.folders[0]) as peer:
+        only = peer.elect(2, judged=1, opinion=0.9, after=1, within_s=10.0)
+    assert again.decided and len(again.certificates) == 2
+    assert again.certificates[1:] == only.certificates
+    assert decode_record(bytes.fromhex(again.certificates[0])) == decode_record(bytes.fromhex(first[0].certificates[0]))
+
+
+def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
+    early: list[Heard] = []
+
+    def begin() -> None:
+        with PeerBeside(peers.folders[0]) as peer:
+            early.append(peer.elect(1, judged=0, opinion=None, within_s=30.0))
+
+    waiting = [threading.Thread(target=begin) for _ in range(2)]  # as when a server has restarted
+    for thread in waiting:
+        thread.start()
+    time.sleep(0.3)
+    assert all(heard.decided for heard in elect(peers, 1).values())
+    for thread in waiting:
+        thread.join(30.0)
+    assert [heard.decided for heard in early] == [True, True]
+
+
+def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
+    with PeerBeside(peers.folders[0]) as peer:
+        heard = peer.elect(1, judged=0, opinion=None, within_s=0.5)
+    assert not heard.decided and heard.certificates == () and "0.5 s" in heard.reason
+    elect(peers, 2)
+    with PeerBeside(peers.folders[0]) as peer:
+        late = peer.elect(1, judged=0, opinion=None, after=0, within_s=10.0)
+    assert not late.decided and "cannot begin" in late.reason
+
+
+def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: BesidePeers) -> None:
+    socket = peers.folders[1] / CONTROL_NAME
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o600
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    with PeerBeside(peers.folders[1]) as peer:
+        peers.stop(1)
+        with pytest.raises(RunError, match="went away"):
+            peer.elect(1, judged=0, opinion=None, within_s=5.0)
+    assert not socket.exists()
+    with pytest.raises(RunError, match="--control"):
+        PeerBeside(peers.folders[1])
+
+
+def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers) -> None:
+    with Client(str(peers.folders[2] / CONTROL_NAME), family="AF_UNIX") as rude:
+        assert isinstance(decode_notice(rude.recv_bytes()), Greeting)
+        rude.send_bytes(b'{"type":"begin","slot":"x"}')
+        notice = decode_notice(rude.recv_bytes())
+        while not isinstance(notice, Trouble):
+            notice = decode_notice(rude.recv_bytes())
+    assert "no command" in notice.text
+    with PeerBeside(peers.folders[2]) as peer:
+        peer.tell(Begin(slot=1))
+    assert all(heard.decided for heard in elect(peers, 1).values())
+
+
+def test_a_path_too_long_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="shorter"):
+        Control(tmp_path / ("x" * 100), GREETING, lambda line: None)
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> Iterator[Control]:
+    listening = Control(tmp_path, GREETING, lambda line: None)
+    yield listening
+    listening.close()
+
+
+def test_a_guest_that_does_not_read_is_let_go_and_the_others_hear_on(tmp_path: Path, control: Control) -> None:
+    with Client(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as deaf, PeerBeside(tmp_path) as peer:
+        heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        thread = threading.Thread(
+            target=lambda: heard.put(peer.elect(5, judged=0, opinion=None, within_s=30.0)), daemon=True
+        )
+        thread.start()
+        text = "x" * 2000
+        began = time.monotonic()
+        for _ in range(6000):
+            control.tell(Trouble(text=text))
+            time.sleep(0)
+        control.tell(Skipped(slot=5, reason="enough"))
+        assert time.monotonic() - began < 20.0  # nobody was waited for
+        assert ends(deaf.recv_bytes)
+        thread.join(30.0)
+
+
+def ends(hear: Callable[[], bytes]) -> bool:
+    """Whether a connection that was dropped ends, after what was on its way."""
+    try:
+        while True:
+            hear()
+    except (EOFError, OSError):
+        return True
+
+
+@pytest.mark.integration
+def test_real_processes_elect_by_their_control_sockets(tmp_path: Path) -> None:
+    roster, folders = make_federation(tmp_path / "fed", WHERE)
+    with Crew(folders, control=True) as crew:
+        crew.start_all(120.0)
+        shown = [elect_with(folders, slot) for slot in (1, 2, 3)]
+    chain = CertificateChain(roster.config(), Ed25519Verifier())
+    for heard in shown:
+        certificates = [decode_record(bytes.fromhex(one.certificates[-1])) for one in heard.values()]
+        chain.extend([one for one in certificates if isinstance(one, Certificate)])
+    assert [one.cohort for one in chain.certificates] == [cohort for cohort, _ in dense_cohorts(WHERE, 3)]
+    assert not [folder for folder in folders.values() if (folder / CONTROL_NAME).exists()]
