@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.protocol.election_kit import (
     RING,
@@ -27,6 +28,7 @@ from tests.protocol.peer_kit import (
     voting_peer,
 )
 
+from fedelect.equations.beliefs import outgoing_messages
 from fedelect.errors import ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol import (
     Deadline,
@@ -43,6 +45,7 @@ from fedelect.protocol import (
     Vote,
     Wait,
 )
+from fedelect.protocol.inbox import check_message
 
 
 def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
@@ -127,6 +130,8 @@ BAD_MESSAGES: list[tuple[Message, str]] = [
     (belief(0, 0), "round 0 of 2"),
     (belief(0, 3), "round 3 of 2"),
     (belief(0, 1, math.nan), "must be finite"),
+    (belief(0, 1, 0.22), "over a link of coupling 0.2, which lets none through"),
+    (belief(0, 1, -1e3), "sent the message -1000.0 over a link"),
     (gossip(0, (value(PATHS, 3, belief=1.5),), shared=PATHS), "the belief must be"),
     (gossip(0, (value(PATHS, 3, 1.5),), shared=PATHS), "the mean must be"),
     (gossip(0, (value(PATHS, 3, 0.5),), shared=PATHS), "never elected"),
@@ -153,6 +158,19 @@ def test_unsound_messages_are_the_senders_fault_and_change_nothing(message: Mess
         peer.receive(message)
     assert peer.entries == {}
     assert peer.state is State.EXCHANGING
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+def test_no_honest_belief_message_is_refused_however_strong_the_coupling(damping: float) -> None:
+    strengths = [0.0, 1e-300, 1e-12, 0.2, 3.0, *np.linspace(12.0, 20.0, 1601).tolist(), 400.0]
+    for coupling in [*strengths, *(-one for one in strengths)]:
+        shared = replace(PATHS, couplings=(coupling,) * 3, damping=damping)
+        cavities = np.array([-1e3, -6.9, 0.3, 6.9, 1e3])
+        sent_before = np.zeros(5)
+        for _ in range(2):
+            sent_before = outgoing_messages(cavities, np.tanh(np.full(5, coupling)), sent_before, damping=damping)
+            for amount in sent_before.tolist():
+                check_message(belief(0, 1, amount, shared=shared), config=shared, client=1)
 
 
 def test_the_evidence_reading_knows_no_belief_messages() -> None:
