@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.protocol.election_kit import (
+    BLIND,
     RING,
     SIGNERS,
     VERIFIER,
@@ -62,6 +63,13 @@ def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
     assert heir.entries == heir.proofs == {0: proof}
 
 
+def test_two_blinds_are_two_values() -> None:
+    peer = flooding_peer()
+    one, other = (value(EVIDENCE, 0, blind=bytes([number]) * 16) for number in (1, 2))
+    peer.receive(gossip(0, (one,), number=1))
+    assert LiarProven(TwoValues(one, other)) in peer.receive(gossip(2, (other,), number=1))
+
+
 def test_two_votes_of_one_client_are_proven() -> None:
     peer, ballot = voting_peer()
     peer.persisted(ballot)
@@ -76,7 +84,7 @@ def test_a_mean_that_moves_without_an_election_is_proven_a_lie() -> None:
     peer = make_peer(EVIDENCE, 1, [first])
     for slot, mean in ((2, 0.5), (3, 0.9)):
         peer.begin_slot(slot, 0.5)
-        peer.persisted(stored(peer.propose(math.nan, 0.25)))
+        peer.persisted(stored(peer.propose(math.nan, 0.25, BLIND)))
         claimed = value(EVIDENCE, 0, mean, slot=slot, previous=first.identity)
         quiet = tuple(value(EVIDENCE, n, slot=slot, previous=first.identity) for n in (2, 3))
         peer.receive(gossip(0, (claimed,), number=4, slot=slot, previous=first.identity))
@@ -91,7 +99,7 @@ def test_misuse_by_the_host_is_refused_and_changes_nothing() -> None:
     peer = flooding_peer()
     before = (peer.state, peer.slot, peer.entries)
     misuses: list[tuple[Callable[[], object], str]] = [
-        (lambda: peer.propose(0.5, 0.5), "'propose' may not happen while the peer is flooding"),
+        (lambda: peer.propose(0.5, 0.5, BLIND), "'propose' may not happen while the peer is flooding"),
         (lambda: peer.begin_slot(2, 0.5), "'begin_slot' may not happen"),
         (lambda: peer.deadline_passed(Deadline(Wait.SLOT, 2)), "has not begun"),
     ]
@@ -107,19 +115,22 @@ def test_misuse_by_the_host_is_refused_and_changes_nothing() -> None:
     fresh.begin_slot(3, 0.5)
     for mean, strength, match in ((2.0, 0.5, "the mean must be"), (0.5, -1.0, "the belief must be")):
         with pytest.raises(LocalProtocolError, match=match):
-            fresh.propose(mean, strength)
+            fresh.propose(mean, strength, BLIND)
     with pytest.raises(ConfigurationError):
-        fresh.propose(0.5, 0.5, [9])
+        fresh.propose(0.5, 0.5, BLIND, [9])
+    for blind in (b"", bytes(15), bytes(17)):
+        with pytest.raises(LocalProtocolError, match=f"the blind must be 16 random bytes, got {len(blind)}"):
+            fresh.propose(0.5, 0.5, blind)
     assert fresh.state is State.SETTLED
-    fresh.propose(0.5, 0.5)
+    fresh.propose(0.5, 0.5, BLIND)
     fresh.deadline_passed(Deadline(Wait.SLOT, 3))
     fresh.begin_slot(4, 0.5)
     with pytest.raises(LocalProtocolError, match=r"its mean was 0.5 and cannot be 0.6 after 0 elections"):
-        fresh.propose(0.6, 0.5)
+        fresh.propose(0.6, 0.5, BLIND)
     with pytest.raises(LocalProtocolError, match="never elected"):
         untried = make_peer(EVIDENCE, 2)
         untried.begin_slot(1, 0.5)
-        untried.propose(0.5, 0.5)
+        untried.propose(0.5, 0.5, BLIND)
 
 
 BAD_MESSAGES: list[tuple[Message, str]] = [

@@ -99,6 +99,10 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
     assert told and not [text for text in told for worth in worths[1:] if str(worth)[:6] in text]
     claims = [record for record in records_of(folders[0]) if isinstance(record, SignedValue)]
     assert all(math.isnan(claim.mean) for claim in claims)
+    blinds = [
+        record.blind for folder in folders.values() for record in records_of(folder) if isinstance(record, SignedValue)
+    ]
+    assert len(set(blinds)) == len(blinds) >= 8 * 5  # fresh in every value, of everybody
 
 
 def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(crews: Crews) -> None:

@@ -6,7 +6,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol.election_kit import config, statement, value, vote
+from tests.protocol.election_kit import BLIND, config, statement, value, vote
 
 from fedelect.protocol import Entry, SignedValue, TwoValues
 from fedelect.protocol.slot import Attendance, Ballots, Flood, join
@@ -42,7 +42,7 @@ def test_values_are_equal_bit_by_bit_whatever_their_signature() -> None:
     assert value(SHARED, 1, math.nan) == value(SHARED, 1, float("nan"))
     assert value(SHARED, 1, other_nan) != value(SHARED, 1, math.nan)
     assert value(SHARED, 1, 0.0) != value(SHARED, 1, -0.0)
-    assert SignedValue(SHARED.digest, 1, SHARED.digest, 1, math.nan, 0.5, b"other") == value(SHARED, 1)
+    assert SignedValue(SHARED.digest, 1, SHARED.digest, 1, math.nan, 0.5, BLIND, b"other") == value(SHARED, 1)
     assert len({value(SHARED, 1), value(SHARED, 1)}) == 1
     assert value(SHARED, 1) != 7
 
