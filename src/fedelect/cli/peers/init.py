@@ -71,7 +71,9 @@ def init(
         addresses=_addresses(hosts, config.clients),
         edges=edges,
         couplings=couplings,
-        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s, patience=patience),
+        settings=settings_for(
+            config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s, patience=patience
+        ),
         keys=None if keys is None else _keys(keys),
     )
     election = roster.config()
