@@ -107,7 +107,7 @@ TUNING = (
 """Worlds for tuning: digits only, cheap enough to train every cohort."""
 
 
-def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig, *, seeds: int = 0) -> BenchWorld:
+def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig) -> BenchWorld:
     config = ScenarioConfig(
         name=name,
         seed=seed,
@@ -117,7 +117,7 @@ def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig, *,
         data=data,
         model=ModelConfig(shuffle="slot"),
     )
-    return BenchWorld(role="reporting", config=config, seeds=seeds)
+    return BenchWorld(role="reporting", config=config)
 
 
 REPORTING = (
@@ -130,8 +130,8 @@ REPORTING = (
     _digits("reporting", "r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90)), seeds=4),
     _digits("reporting", "r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6, seeds=12, losses=12),
     _digits("reporting", "r-warm-N20-K5", 109, 20, 5, _labels(2, 5), start="warm"),
-    _mnist("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200)), seeds=1),
-    _mnist("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900)), seeds=1),
+    _mnist("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200))),
+    _mnist("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900))),
     _mnist("r-mnist-labels2-N100-K5", 203, 100, 5, DataConfig(skew="labels", samples=(200, 300))),
 )
 """Worlds that figures are published for."""
