@@ -35,6 +35,7 @@ import fedelect
 from fedelect.bench import Elections, figures_of
 from fedelect.bench.entrants import REFERENCE
 from fedelect.cli.progress import Bar
+from fedelect.loop import FrameworkName
 
 RESULTS = Path(__file__).parent / "results" / "selector_report.json"
 
@@ -52,8 +53,7 @@ class Kept:
         with np.load(self._path(text)) as file:
             if len(file["ask_ms"]) != self._trials:
                 return None
-            framework = str(file["framework"])
-            assert framework == "fa" or framework == "da"
+            framework: FrameworkName = "da" if str(file["framework"]) == "da" else "fa"
             return Elections(framework, file["cohorts"].astype(np.int64), file["rewards"], file["ask_ms"])
 
     def save(self, text: str, elections: Elections) -> None:

@@ -39,8 +39,10 @@ class Arena(ABC):
     kind: str
     together = False
 
-    def __init__(self, name: str, stage: Stage, texts: list[str], trials: int) -> None:
-        self.name, self.stage, self.texts, self.trials = name, stage, texts, trials
+    def __init__(self, name: str, stage: Stage, trials: int, *, full: bool, losses: bool = True) -> None:
+        self.name, self.stage, self.trials = name, stage, trials
+        world = stage.world
+        self.texts = entrants(clients=world.clients, budget=world.budget, full=full, losses=losses)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
         """What these entrants do."""
@@ -63,8 +65,7 @@ class AtlasArena(Arena):
     def __init__(self, path: Path, *, full: bool, trials: int) -> None:
         atlas = load_atlas(path)
         stage = Stage(atlas.world, AtlasEngine(atlas))
-        texts = entrants(full=full, losses=atlas.losses is not None)
-        super().__init__(atlas.config.name, stage, texts, trials)
+        super().__init__(atlas.config.name, stage, trials, full=full, losses=atlas.losses is not None)
         self._truth = table_truth(atlas)
         self._best = atlas.cohort(self._truth.best)
 
@@ -86,7 +87,7 @@ class OnDemandArena(Arena):
     def __init__(self, world: BenchWorld, *, full: bool, trials: int) -> None:
         scenario = build_scenario(world.config, load_dataset(world.config.data.source))
         self.engine = OnDemand(scenario, make_engine("auto", world.config), LARGE / f"{world.name}.on-demand.npz")
-        super().__init__(world.name, Stage(scenario, self.engine), entrants(full=full), trials)
+        super().__init__(world.name, Stage(scenario, self.engine), trials, full=full)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
         """What these entrants do; what was trained is written down."""
@@ -122,7 +123,7 @@ class WarmArena(Arena):
     def __init__(self, world: BenchWorld, *, full: bool, trials: int) -> None:
         scenario = build_scenario(world.config, load_dataset(world.config.data.source))
         stage = Stage(scenario, make_engine("auto", world.config))
-        super().__init__(world.name, stage, entrants(full=full), trials)
+        super().__init__(world.name, stage, trials, full=full)
 
     def best(self, played: dict[str, Elections]) -> tuple[Cohort, float]:
         """The fixed cohort, and the mean of its last tenth over all trials."""

@@ -12,6 +12,13 @@ from fedelect.equations.intervals import Interval, mean_interval
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- selector report: begin -->", "<!-- selector report: end -->"
 
+HEAD = """# The selectors, world by world
+
+Made by `python benchmarks/report_selectors.py` from `benchmarks/results/selector_report.json`; the worlds are those of
+`src/fedelect/bench/worlds.py`, and the paper's atlas. How to read it, and what follows from it:
+[SELECTORS.md](SELECTORS.md), "Which wins". ± is a 95 % interval over trials (Student's t); differences are taken trial
+by trial, and one that is above 0 means that the entrant does worse."""
+
 Report = dict[str, Any]
 """What results/selector_report.json holds."""
 
@@ -96,8 +103,9 @@ def worlds_table(report: Report) -> str:
     """Markdown: for each world the best entrant beside the reference."""
     reference = report["reference"]
     lines = [
-        f"| world | N, K | trials | best by running gap | its running, final gap % | {reference}'s running, final gap % "
-        f"| {reference}'s place | running gap of the best other minus {reference}'s |",
+        "| world | N, K | trials | best by running gap | its running, final gap % "
+        f"| {reference}'s running, final gap % | {reference}'s place "
+        f"| running gap of the best other minus {reference}'s |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, world in report["worlds"].items():
@@ -150,15 +158,8 @@ def section(report: Report) -> str:
 
 def page(report: Report) -> str:
     """docs/SELECTOR_REPORT.md."""
-    head = (
-        "# The selectors, world by world\n\n"
-        "Made by `python benchmarks/report_selectors.py` from `benchmarks/results/selector_report.json`; the worlds are\n"
-        "those of `src/fedelect/bench/worlds.py`, and the paper's atlas. How to read it, and what follows from it:\n"
-        '[SELECTORS.md](SELECTORS.md), "Which wins". ± is a 95 % interval over trials (Student\'s t); differences are taken\n'
-        "trial by trial, and one that is above 0 means that the entrant does worse."
-    )
     sections = [world_section(report, name) for name in report["worlds"]]
-    return "\n\n".join([head, *sections]) + "\n"
+    return "\n\n".join([HEAD, *sections]) + "\n"
 
 
 def write_pages(report: Report) -> None:

@@ -38,10 +38,12 @@ them, and `subset-ucb`: in no tuning world does it come to use its index within 
 _UNKNOWN_WITHOUT_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
 
 
-def entrants(*, full: bool = False, losses: bool = True) -> list[str]:
+def entrants(*, clients: int, budget: int, full: bool = False, losses: bool = True) -> list[str]:
     """The specifications of all selectors that are ranked, in the order of `fedelect selectors`.
 
     Args:
+        clients: N. A number of candidates that tuning prefers is brought between K and N.
+        budget: K.
         full: Each with its default and with what tuning prefers; else with the latter alone, but for the paper's own
             selectors, which play as in the paper, too.
         losses: Whether clients tell their losses; without, those that need them are left out.
@@ -53,8 +55,13 @@ def entrants(*, full: bool = False, losses: bool = True) -> list[str]:
             continue
         default = _AS_IN_THE_PAPER.get(name, (name,))
         texts += default if full or name in _AS_IN_THE_PAPER or name not in TUNED else ()
-        texts += [TUNED[name]] if name in TUNED else []
+        texts += [_fitted(TUNED[name], clients, budget)] if name in TUNED else []
     return texts
+
+
+def _fitted(text: str, clients: int, budget: int) -> str:
+    name, found, candidates = text.partition("candidates=")
+    return f"{name}{found}{min(max(int(candidates), budget), clients)}" if found else text
 
 
 def left_out() -> dict[str, str]:
@@ -68,8 +75,9 @@ def competitors(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, 
 
     The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
     """
-    selectors = entrants(full=full, losses=atlas.losses is not None)
-    bars = {fixed(tuple(range(atlas.config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
+    config = atlas.config
+    selectors = entrants(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)
+    bars = {fixed(tuple(range(config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
     return dict.fromkeys(selectors, "selector") | bars
 
 
