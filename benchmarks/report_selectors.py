@@ -129,7 +129,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--world", action="append", choices=names(), help="only this world")
     parser.add_argument("--again", action="append", default=[], help="play this entrant anew")
-    parser.add_argument("--trials", type=int, default=10, help="trials where all is known beforehand, or cheap")
+    parser.add_argument(
+        "--without", action="append", default=[], help="leave this entrant for later; nothing is written"
+    )
+    parser.add_argument("--trials", type=int, default=6, help="trials where all is known beforehand, or cheap")
     parser.add_argument("--few", type=int, default=3, help="trials where cohorts are trained on demand")
     parser.add_argument("--kept", type=Path, default=Path("selector_report_kept"), help="folder of what was played")
     parser.add_argument("--pages", action="store_true", help="only write the pages")
@@ -144,11 +147,16 @@ def main() -> None:
             kept = Kept(options.kept, name, trials)
             for text in options.again:
                 kept.forget(text)
-            report["worlds"][name] = figures(of, played(of, kept, console))
+            of.texts = [text for text in of.texts if text not in options.without]
+            elections = played(of, kept, console)
+            if options.without:
+                continue
+            report["worlds"][name] = figures(of, elections)
             report |= {"fedelect": fedelect.__version__, "reference": REFERENCE}
             report["worlds"] = {one: report["worlds"][one] for one in names() if one in report["worlds"]}
             RESULTS.write_text(_compact(report))
-    write_pages(report)
+    if not options.without:
+        write_pages(report)
 
 
 if __name__ == "__main__":

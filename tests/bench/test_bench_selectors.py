@@ -114,8 +114,9 @@ def test_shipped_atlases_are_sound_and_small(path: Path) -> None:
     assert 0.5 < truth.values.mean() < truth.optimum.mean
 
 
-def test_the_digits_atlas_is_shipped_and_ranks_learning_above_chance() -> None:
-    ranking = rank_selectors(load_atlas(shipped_atlases()["digits"]), slots=60, trials=8, workers=1)
-    gaps = {row.label: row.running_gap.mean for row in ranking.rows}
-    assert gaps["quick-init-ucb:exploration=0.01"] < gaps["random"] - 10
-    assert gaps["bp-ucb:exploration=0.01"] < gaps["random"] - 10
+def test_the_digits_atlas_is_shipped_and_learning_beats_chance_on_it() -> None:
+    atlas = load_atlas(shipped_atlases()["digits"])
+    player, truth = Player(atlas, slots=60, trials=8, seed=1), table_truth(atlas)
+    texts = ("random", "quick-init-ucb:exploration=0.01", "bp-ucb:exploration=0.01")
+    chance, *learnt = [float(truth.of(player.elections(text).cohorts).mean()) for text in texts]
+    assert min(learnt) > chance + 0.1 * truth.optimum.mean
