@@ -43,6 +43,7 @@ class OnDemand:
         self._rows: dict[Cohort, int] = {}
         self._counts: list[NDArray[Any]] = []
         self._losses: dict[int, NDArray[Any]] = {}
+        self._recent: dict[int, Model] = {}  # of the last batch, whose losses are asked for next if ever
         self._unsaved = 0
         if path.exists():
             self._load()
@@ -80,8 +81,9 @@ class OnDemand:
         row = int(model[0])
         if row not in self._losses:
             assert isinstance(self._engine, MeasuresLosses)
-            (trained,) = self._models([list(self._rows)[row]])
-            found = self._engine.losses(self._world, trained)
+            if row not in self._recent:
+                self._recent |= zip([row], self._models([list(self._rows)[row]]), strict=True)
+            found = self._engine.losses(self._world, self._recent[row])
             self._losses[row] = kept_losses(np.stack([found.mean, found.rms]))
             self._unsaved += 1
         mean, rms = self._losses[row].astype(np.float64)
@@ -111,10 +113,12 @@ class OnDemand:
 
     def _learn(self, cohorts: Sequence[Cohort]) -> None:
         missing = sorted({cohort for cohort in cohorts if cohort not in self._rows})
+        self._recent = {}
         for start in range(0, len(missing), 100):
             part = missing[start : start + 100]
-            scores = self._engine.scores(self._world, self._models(part))
-            for cohort, of_cohort in zip(part, scores, strict=True):
+            models = self._models(part)
+            for cohort, model, of_cohort in zip(part, models, self._engine.scores(self._world, models), strict=True):
+                self._recent[len(self._counts)] = model
                 self._rows[cohort] = len(self._counts)
                 self._counts.append(kept(judge(self._world, of_cohort), self._test_sizes, COUNTS))
         self._unsaved += len(missing)
