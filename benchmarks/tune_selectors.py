@@ -53,9 +53,10 @@ GRIDS: dict[str, list[str]] = {
     "bp-ucb": _grid(exploration=[0.0, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0]),
     "subset-ucb": _grid(exploration=[0.01, 0.1, 1.0]),
     "set-gp": [
-        "", "exploration=1.3", "exploration=1.3,own=0.3", "exploration=0.8", "pairs=2.0", "pairs=0.5", "own=0.03",
-        "own=0.3", "noise=0.03", "noise=0.3", "additive=2.0", "exploration=1.15,noise=0.2",
+        "", "exploration=1.5", "exploration=2.5", "pairs=1.0", "pairs=0.25", "own=0.1", "own=0.01", "triples=0.0",
+        "triples=0.2", "additive=1.4", "exploration=1.75", "exploration=1.5,own=0.1",
     ],
+    "loss-gp": _grid(hunch=[0.25, 0.5, 1.0], exploration=[2.0, 1.5]),
     "power-of-choice": _grid(candidates=[5, 6, 8, 10, 12]),
     "oort": _grid(penalty=[0.0, 1.0, 2.0, 4.0], window=[10, 20, 40]),
     "tifl": _grid(tiers=[2, 5], credits=[20, 50, 200], interval=[5, 20]),

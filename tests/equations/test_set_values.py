@@ -1,6 +1,7 @@
 """The value of a cohort as a Gaussian process over sets."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -8,15 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import set_values as reference
 
-from fedelect.equations.set_values import SetPosterior, SetPrior, belief_value, best_set, elect_set
-from fedelect.equations.set_values.posterior import TRUST, inverse, membership
+from fedelect.equations.set_values import (
+    SetPosterior,
+    SetPrior,
+    belief_value,
+    best_set,
+    elect_set,
+    loss_hunch,
+)
+from fedelect.equations.set_values.exact import Factor, ln, membership
+from fedelect.equations.set_values.posterior import NOISES, TRUST
 from fedelect.errors import AvailabilityError, ConfigurationError
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats
 
-PRIOR = SetPrior(level=0.7, additive=1.3, pairs=0.9, own=0.2, noise=0.15)
+PRIOR = SetPrior(level=0.7, additive=1.3, pairs=0.9, triples=0.4, own=0.2)
 PLAYED: list[Cohort] = [(0, 1, 2), (3, 4, 5), (0, 3, 6), (1, 4, 6)]
 REWARDS = [[0.5, 0.56], [0.3], [0.8, 0.7, 0.75], [0.4]]
+EVERYBODY = np.arange(7)
+SETS: list[Cohort] = list(itertools.combinations(range(7), 3))
 
 
 def told(rewards: list[list[float]] = REWARDS) -> tuple[Floats, Floats, Floats]:
@@ -26,67 +37,127 @@ def told(rewards: list[list[float]] = REWARDS) -> tuple[Floats, Floats, Floats]:
     return means, weights, scatter
 
 
-def known(prior: SetPrior = PRIOR) -> SetPosterior:
-    means, weights, scatter = told()
-    return SetPosterior(np.array(PLAYED), means, weights, scatter, np.zeros(4), prior)
+def known(rewards: list[list[float]] = REWARDS) -> SetPosterior:
+    return SetPosterior(np.array(PLAYED), *told(rewards), np.zeros(4), PRIOR)
+
+
+def all_bounds(posterior: SetPosterior, exploration: float) -> Floats:
+    rows = membership(np.array(SETS), EVERYBODY)
+    return posterior.bounds(rows, posterior.membership(EVERYBODY), EVERYBODY, exploration=exploration)
 
 
 def test_the_covariance_of_two_sets_is_worked_out_by_hand() -> None:
-    prior = SetPrior(level=1.0, additive=2.0, pairs=3.0, own=0.5, noise=0.1)
+    prior = SetPrior(level=1.0, additive=2.0, pairs=3.0, triples=8.0, own=0.5)
     overlaps = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
-    # K = 4: 1 + 2 o / 4 + 3 o (o - 1) / 12, and 0.5 more for the set itself
-    assert prior.covariance(overlaps, 4).tolist() == pytest.approx([1.0, 1.5, 2.5, 4.0, 6.5])
+    # K = 4: 1 + 2 o / 4 + 3 C(o, 2) / 6 + 8 C(o, 3) / 4, and 0.5 more for the set itself
+    assert prior.covariance(overlaps, 4).tolist() == pytest.approx([1.0, 1.5, 2.5, 6.0, 14.5])
     assert prior.covariance(np.array([0.0, 1.0]), 1).tolist() == pytest.approx([1.0, 3.5])
 
 
-def test_the_noise_is_what_repeated_plays_show_tempered_by_the_prior() -> None:
-    posterior = known()
-    shown = 0.0018 + 0.005  # 2 * 0.03^2, and 0.05^2 twice
-    assert posterior.noise == pytest.approx((TRUST * 0.15 * posterior.spread**2 + shown) / (TRUST + 1 + 2))
-    rewards = [reward for own in REWARDS for reward in own]
-    assert posterior.centre == pytest.approx(np.mean(rewards))
-    assert posterior.spread == pytest.approx(
-        np.sqrt(np.mean([(np.mean(own) - np.mean(rewards)) ** 2 for own in REWARDS for _ in own]))
-    )
+@given(st.lists(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4), min_size=4, max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_scale_and_noise_are_the_most_likely_given_every_single_reward(rewards: list[list[float]]) -> None:
+    if np.var([np.mean(own) for own in rewards]) < 1e-4:
+        return
+    posterior = known(rewards)
+    likely = {noise: reference.evidence(PLAYED, rewards, 7, PRIOR, noise, TRUST) for noise in NOISES}
+    best = max(evidence for evidence, _ in likely.values())
+    evidence, scale = likely[posterior.noise]
+    assert evidence == pytest.approx(best, abs=1e-7)
+    assert posterior.scale == pytest.approx(scale, rel=1e-6)
+
+
+def test_much_scatter_of_repeated_plays_is_taken_for_noise_and_little_is_not() -> None:
+    assert known([[0.5, 0.5, 0.5], [0.3, 0.3], [0.8, 0.8], [0.4, 0.4]]).noise == NOISES[0]
+    assert known([[0.2, 0.8, 0.5], [0.0, 0.6], [0.4, 0.9], [0.1, 0.7]]).noise == NOISES[-1]
 
 
 def test_bounds_are_those_of_the_process_written_out_feature_by_feature() -> None:
     posterior = known()
-    sets: list[Cohort] = list(itertools.combinations(range(7), 3))
-    mean, deviation = reference.posterior(
-        sets, PLAYED, REWARDS, 7, PRIOR, posterior.noise, posterior.centre, posterior.spread
-    )
-    everybody = np.arange(7)
-    rows = membership(np.array(sets), everybody)
+    mean, variance = reference.posterior(SETS, PLAYED, REWARDS, 7, PRIOR, posterior.noise, posterior.centre)
+    moved = math.sqrt(posterior.scale) * variance / np.sqrt(variance + posterior.noise)
     for exploration in (0.0, 1.0, 2.5):
-        bounds = posterior.bounds(rows, posterior.membership(everybody), exploration=exploration)
-        assert bounds == pytest.approx(mean + exploration * deviation, abs=1e-9)
+        assert all_bounds(posterior, exploration) == pytest.approx(mean + exploration * moved, abs=1e-9)
+
+
+def test_a_hunch_is_one_more_feature_of_a_set() -> None:
+    class Told:
+        def of(self, cohorts: object) -> Floats:
+            return np.asarray(cohorts).sum(axis=1) / 10.0 - 1.0
+
+    posterior = SetPosterior(np.array(PLAYED), *told(), np.zeros(4), PRIOR, Told())  # type: ignore[arg-type]
+    felt, felt_played = Told().of(SETS), Told().of(PLAYED)
+    gram = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in PLAYED])
+    gram += np.outer(felt_played, felt_played) + np.diag(posterior.noise / told()[1])
+    across = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in SETS])
+    across += np.outer(felt, felt_played)
+    mean = across @ np.linalg.solve(gram, told()[0] - told()[0].mean())
+    variance = PRIOR.covariance(np.array(3.0), 3) + felt**2 - (across * np.linalg.solve(gram, across.T).T).sum(axis=1)
+    moved = math.sqrt(posterior.scale) * variance / np.sqrt(variance + posterior.noise)
+    assert all_bounds(posterior, 1.5) == pytest.approx(mean + 1.5 * moved, abs=1e-9)
+
+
+def test_the_hunch_is_the_expected_sum_of_squares_judge_by_judge() -> None:
+    losses = stream(3, "losses").uniform(0.5, 3.0, (4, 5))
+    losses[2, 1] = np.nan
+    weights, judges = np.array([2.0, 1.0, 3.0, 1.0]), [0, 1, 3, 4, 6]
+    hunch = loss_hunch(np.array(PLAYED), weights, losses, clients=7, judges=np.array(judges), seed=1)
+    literal = reference.hunch(PLAYED, weights, losses, 7, judges)
+    found = hunch.of(np.array(SETS))
+    slope, shift = np.polyfit(literal, found, 1)
+    assert slope > 0.0 and found == pytest.approx(slope * literal + shift, abs=1e-9)
+    assert hunch.of(np.array(PLAYED)).mean() == pytest.approx(0.0, abs=1e-9)
+    assert 0.6 < found.std() < 1.7  # about one over random sets
+
+
+def test_losses_tell_substitutes_from_complements_before_any_pair_was_played() -> None:
+    kind = np.array([0, 0, 1, 1, 2, 2])
+    cohorts = [(0, 2), (1, 4), (3, 5)]
+    losses = np.array([[0.2 if kind[judge] in kind[list(cohort)] else 2.0 for judge in range(6)] for cohort in cohorts])
+    hunch = loss_hunch(np.array(cohorts), np.ones(3), losses, clients=6, judges=np.arange(6), seed=1)
+    alike, unlike = hunch.of(np.array([[0, 1], [2, 3], [4, 5]])), hunch.of(np.array([[0, 3], [1, 2], [0, 5]]))
+    assert alike.max() < unlike.min()
+
+
+def test_losses_that_are_all_the_same_or_missing_give_no_hunch() -> None:
+    for loss in (1.0, np.nan):
+        hunch = loss_hunch(np.array(PLAYED), np.ones(4), np.full((4, 7), loss), clients=7, judges=EVERYBODY, seed=1)
+        assert hunch.of(np.array(SETS)).tolist() == [0.0] * len(SETS)
 
 
 def test_noise_that_was_added_to_a_reward_makes_it_count_for_less() -> None:
-    means, weights, scatter = told()
-    noisy = SetPosterior(np.array(PLAYED), means, weights, scatter, np.array([0.0, 0.0, 1e6, 0.0]), PRIOR)
-    row, everybody = membership(np.array([[0, 3, 6]]), np.arange(7)), np.arange(7)
-    trusting = known().bounds(row, known().membership(everybody), exploration=0.0)
-    assert noisy.bounds(row, noisy.membership(everybody), exploration=0.0) < trusting
+    noisy = SetPosterior(np.array(PLAYED), *told(), np.array([0.0, 0.0, 1e6, 0.0]), PRIOR)
+    place = SETS.index((0, 3, 6))
+    assert all_bounds(noisy, 0.0)[place] < all_bounds(known(), 0.0)[place]
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32))
 @settings(max_examples=30, deadline=None)
-def test_the_inverse_in_fixed_order_is_the_inverse(size: int, seed: int) -> None:
-    factor = stream(seed, "matrix").standard_normal((size, size))
-    matrix = factor @ factor.T + np.eye(size)
-    assert inverse(matrix) == pytest.approx(np.linalg.inv(matrix), abs=1e-8)
+def test_the_elimination_in_fixed_order_solves_and_knows_the_determinant(size: int, seed: int) -> None:
+    rng = stream(seed, "matrix")
+    root, columns = rng.standard_normal((size, size)), rng.standard_normal((size, 3))
+    matrix = root @ root.T + np.eye(size)
+    factor = Factor(matrix)
+    assert factor.solve(columns) == pytest.approx(np.linalg.solve(matrix, columns), abs=1e-8)
+    halfway = factor.halfway(columns)
+    assert (halfway.T / factor.pivots) @ halfway == pytest.approx(
+        columns.T @ np.linalg.solve(matrix, columns), abs=1e-8
+    )
+    assert factor.ln_determinant() == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-9)
+
+
+@given(st.floats(1e-300, 1e300))
+def test_the_logarithm_is_that_of_the_platform_but_for_rounding(number: float) -> None:
+    assert ln(number) == pytest.approx(math.log(number), rel=1e-15, abs=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_search_finds_the_set_with_the_highest_bound(seed: int) -> None:
-    posterior, everybody = known(), np.arange(7)
-    sets: list[Cohort] = list(itertools.combinations(range(7), 3))
-    bounds = posterior.bounds(membership(np.array(sets), everybody), posterior.membership(everybody), exploration=1.0)
-    cohort, bound = best_set(posterior, everybody, clients=7, exploration=1.0, seed=seed, slot=5)
+    posterior = known()
+    bounds = all_bounds(posterior, 1.0)
+    cohort, bound = best_set(posterior, EVERYBODY, clients=7, exploration=1.0, seed=seed, slot=5)
     assert bound == pytest.approx(bounds.max(), abs=1e-12)
-    assert bounds[sets.index(cohort)] == pytest.approx(bounds.max(), abs=1e-12)
+    assert bounds[SETS.index(cohort)] == pytest.approx(bounds.max(), abs=1e-12)
 
 
 def test_the_election_keeps_to_who_is_eligible_and_says_when_they_are_too_few() -> None:
@@ -103,7 +174,7 @@ def test_the_value_from_beliefs_is_the_mean_of_their_roots() -> None:
     assert belief_value(np.array([np.nan, np.nan])) is None
 
 
-@pytest.mark.parametrize("part", [{"noise": 0.0}, {"pairs": -1.0}, {"own": float("nan")}])
+@pytest.mark.parametrize("part", [{"hunch": -0.1}, {"pairs": -1.0}, {"own": float("nan")}])
 def test_impossible_variances_are_refused(part: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="variances must be"):
         SetPrior(**part)

@@ -1,4 +1,4 @@
-"""The Gaussian process over sets, written out: feature by feature, with a linear-algebra library."""
+"""The Gaussian process over sets, written out: feature by feature, reward by reward, with a linear-algebra library."""
 
 import itertools
 import math
@@ -11,13 +11,12 @@ from fedelect.vocabulary import Cohort, Floats
 
 
 def features(cohort: Sequence[int], clients: int, prior: SetPrior) -> Floats:
-    """One coordinate for the level, each client and each pair, scaled so that the prior is standard normal."""
-    budget = len(cohort)
+    """A coordinate for the level, each client, pair and triple, scaled so that the prior is standard normal."""
     row = [math.sqrt(prior.level)]
-    row += [math.sqrt(prior.additive / budget) * (client in cohort) for client in range(clients)]
-    pairs = budget * (budget - 1) / 2
-    for pair in itertools.combinations(range(clients), 2):
-        row.append(math.sqrt(prior.pairs / pairs) * (set(pair) <= set(cohort)) if pairs else 0.0)
+    for order, variance in enumerate((prior.additive, prior.pairs, prior.triples), start=1):
+        inside = math.comb(len(cohort), order)
+        for group in itertools.combinations(range(clients), order):
+            row.append(math.sqrt(variance / inside) * (set(group) <= set(cohort)) if inside else 0.0)
     return np.array(row)
 
 
@@ -35,15 +34,50 @@ def posterior(
     prior: SetPrior,
     noise: float,
     centre: float,
-    spread: float,
 ) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each set's value in units of `spread`, from every single reward."""
+    """Mean, and variance in units of the scale, of each set's value, from every single reward."""
     rows = [(cohort, reward) for cohort, own in zip(played, rewards, strict=True) for reward in own]
-    gram = np.array([[covariance(a, b, clients, prior) for b, _ in rows] for a, _ in rows])
-    gram += noise / spread**2 * np.eye(len(rows))
-    values = (np.array([reward for _, reward in rows]) - centre) / spread
+    gram = np.array([[covariance(a, b, clients, prior) for b, _ in rows] for a, _ in rows]) + noise * np.eye(len(rows))
+    values = np.array([reward for _, reward in rows]) - centre
     across = np.array([[covariance(one, b, clients, prior) for b, _ in rows] for one in sets])
     mean = across @ np.linalg.solve(gram, values)
     explained = np.einsum("ij,ji->i", across, np.linalg.solve(gram, across.T))
     own = np.array([covariance(one, one, clients, prior) for one in sets])
-    return mean, np.sqrt(np.maximum(own - explained, 0.0))
+    return mean, np.maximum(own - explained, 0.0)
+
+
+def evidence(
+    played: list[Cohort], rewards: list[list[float]], clients: int, prior: SetPrior, noise: float, trust: float
+) -> tuple[float, float]:
+    """Logarithm of the likelihood of every single reward, its scale integrated out, but for a constant; and the scale.
+
+    The scale has an inverse gamma prior worth `trust` rewards about the variance of the cohorts' means.
+    """
+    means = [float(np.mean(own)) for own in rewards]
+    rows = [(cohort, reward) for cohort, own in zip(played, rewards, strict=True) for reward in own]
+    gram = np.array([[covariance(a, b, clients, prior) for b, _ in rows] for a, _ in rows]) + noise * np.eye(len(rows))
+    values = np.array([reward for _, reward in rows]) - np.mean(means)
+    misfit = trust * np.var(means) + values @ np.linalg.solve(gram, values)
+    size = trust + len(rows)
+    return -0.5 * (np.linalg.slogdet(gram)[1] + size * math.log(misfit)), misfit / size
+
+
+def hunch(cohorts: list[Cohort], weights: Floats, losses: Floats, clients: int, judges: Sequence[int]) -> Floats:
+    """(all sets,) minus the mean square of the losses to be expected, judge by judge, in order of `combinations`."""
+    budget = len(cohorts[0])
+    sets = list(itertools.combinations(range(clients), budget))
+    overlap = np.array([[len(set(a) & set(b)) for b in cohorts] for a in cohorts])
+    across = np.array([[len(set(a) & set(b)) for b in cohorts] for a in sets])
+    gram = 1.0 + overlap / budget + np.diag(0.1 / weights)
+    rests = losses - np.nanmean(losses, axis=0)
+    inside = np.array([[float(judge in cohort) for judge in judges] for cohort in cohorts])
+    lean = inside - inside.mean(axis=0)
+    slope = np.nansum(lean * rests) / (lean * lean).sum()
+    total = np.zeros(len(sets))
+    for place, judge in enumerate(judges):
+        rest = np.where(np.isnan(rests[:, place]), 0.0, rests[:, place]) - slope * lean[:, place]
+        for row, cohort in enumerate(sets):
+            expected = np.nanmean(losses[:, place]) + slope * ((judge in cohort) - inside[:, place].mean())
+            expected += (1.0 + across[row] / budget) @ np.linalg.solve(gram, rest)
+            total[row] -= expected**2
+    return total / len(judges)

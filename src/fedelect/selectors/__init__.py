@@ -23,6 +23,7 @@ from fedelect.selectors.rivals import ProportionalFair as ProportionalFair
 from fedelect.selectors.rivals import RbcsF as RbcsF
 from fedelect.selectors.rivals import TiFl as TiFl
 from fedelect.selectors.set_process import BpGp as BpGp
+from fedelect.selectors.set_process import LossGp as LossGp
 from fedelect.selectors.set_process import SetGp as SetGp
 from fedelect.selectors.subset_ucb import SubsetUcb as SubsetUcb
 
@@ -37,6 +38,7 @@ __all__ = [
     "DataSize",
     "FedCs",
     "FixedCohort",
+    "LossGp",
     "Oort",
     "PowerOfChoice",
     "ProportionalFair",

@@ -30,7 +30,7 @@ from fedelect.selectors.rivals import (
     RbcsF,
     TiFl,
 )
-from fedelect.selectors.set_process import BpGp, SetGp
+from fedelect.selectors.set_process import BpGp, LossGp, SetGp
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -49,6 +49,7 @@ _OURS: dict[str, type[AbstractSelector]] = {
     "quick-init-ucb": QuickInitUcb,
     "bp-ucb": BpUcb,
     "set-gp": SetGp,
+    "loss-gp": LossGp,
     "bp-gp": BpGp,
     "power-of-choice": PowerOfChoice,
     "oort": Oort,

@@ -6,7 +6,8 @@ one from the other) is never broken by client number.
 
 import numpy as np
 
-from fedelect.equations.set_values.posterior import SetPosterior, membership
+from fedelect.equations.set_values.exact import membership
+from fedelect.equations.set_values.posterior import SetPosterior
 from fedelect.seeds import Draws, stream
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -46,9 +47,9 @@ def best_set(
     starts += [_drawn(draws, pool.size, budget) for _ in range(_RANDOM_STARTS)]
     inside = played[played.sum(axis=1) == budget]
     if len(inside):
-        bounds = posterior.bounds(inside, played, exploration=exploration)
+        bounds = posterior.bounds(inside, played, pool, exploration=exploration)
         starts += list(inside[np.argsort(-bounds, kind="stable")[:_PLAYED_STARTS]])
-    sets, bounds = _climb(posterior, np.array(starts), played, exploration, draws)
+    sets, bounds = _climb(posterior, np.array(starts), played, pool, exploration, draws)
     winner = int(np.argmax(bounds))
     return tuple(sorted(pool[np.flatnonzero(sets[winner])].tolist())), float(bounds[winner])
 
@@ -65,11 +66,11 @@ def _drawn(draws: Draws, size: int, budget: int) -> Floats:
 
 
 def _climb(
-    posterior: SetPosterior, sets: Floats, played: Floats, exploration: float, draws: Draws
+    posterior: SetPosterior, sets: Floats, played: Floats, pool: Ints, exploration: float, draws: Draws
 ) -> tuple[Floats, Floats]:
     """From every start at once, swap the pair of clients that helps most until none does; (s, P) sets, (s,) bounds."""
     sets = np.unique(sets, axis=0)
-    bounds = posterior.bounds(sets, played, exploration=exploration)
+    bounds = posterior.bounds(sets, played, pool, exploration=exploration)
     moving = np.ones(len(sets), dtype=np.bool_)
     for _ in range(_MOST_STEPS):
         climbers = np.flatnonzero(moving)
@@ -78,7 +79,7 @@ def _climb(
         neighbours = [_swapped(sets[climber], draws) for climber in climbers]
         sizes = [len(one) for one in neighbours]
         found = np.split(
-            posterior.bounds(np.concatenate(neighbours), played, exploration=exploration), np.cumsum(sizes)[:-1]
+            posterior.bounds(np.concatenate(neighbours), played, pool, exploration=exploration), np.cumsum(sizes)[:-1]
         )
         for climber, near, near_bounds in zip(climbers, neighbours, found, strict=True):
             best = int(np.argmax(near_bounds)) if len(near) else -1

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from fedelect.equations.indices import Election
+from fedelect.equations.set_values.hunch import SetHunch
 from fedelect.equations.set_values.posterior import SetPosterior, SetPrior
 from fedelect.equations.set_values.search import best_set
 from fedelect.errors import AvailabilityError
@@ -41,6 +42,7 @@ def elect_set(
     prior: SetPrior,
     added_noise: Floats | None = None,
     eligible: Ints | None = None,
+    hunch: SetHunch | None = None,
 ) -> Election:
     """The cohort whose value may be highest: one pure function of what was played and what came of it.
 
@@ -51,17 +53,18 @@ def elect_set(
         scatter: (n,) sum of squared deviations of these values from their mean.
         clients: N.
         slot: The slot to elect for.
-        exploration: How many standard deviations to hope for.
+        exploration: How much to hope for (`SetPosterior.bounds`).
         seed: Selector seed or configuration hash: fixes random starts and ties.
         prior: Variances.
         added_noise: (n,) variance of noise added to the means; None for none.
         eligible: Client numbers to choose from; all if None.
+        hunch: What side signals say of sets; None for nothing.
     """
     candidates = np.arange(clients) if eligible is None else np.unique(eligible)
     budget = int(cohorts.shape[1])
     if candidates.size < budget:
         raise AvailabilityError(f"{candidates.size} clients can be elected but the budget is {budget}")
     noise = np.zeros(len(cohorts)) if added_noise is None else added_noise
-    posterior = SetPosterior(cohorts, means, weights, scatter, noise, prior)
+    posterior = SetPosterior(cohorts, means, weights, scatter, noise, prior, hunch)
     cohort, bound = best_set(posterior, candidates, clients=clients, exploration=exploration, seed=seed, slot=slot)
-    return Election(cohort, (posterior.in_units_of_reward(bound),))
+    return Election(cohort, (posterior.centre + bound,))

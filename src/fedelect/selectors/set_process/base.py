@@ -1,9 +1,9 @@
-"""What the two selectors by set value share: an opening, a ledger, the election."""
+"""What the selectors by set value share: an opening, a ledger, the election."""
 
 from typing import Any
 
 from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.set_values import SetPrior, elect_set
+from fedelect.equations.set_values import SetHunch, SetPrior, elect_set
 from fedelect.errors import ConfigurationError
 from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.set_process.ledger import SetLedger, eligible
@@ -56,8 +56,13 @@ class AbstractSetProcess(AbstractUcb):
             prior=self._prior,
             added_noise=noise,
             eligible=eligible(available),
+            hunch=self._hunch(),
         )
         return election.cohort, election.indices
+
+    def _hunch(self) -> SetHunch | None:
+        """What side signals say of sets; None for a selector that hears none."""
+        return None
 
     def _note(self, cohort: Cohort, value: float, noise_variance: float = 0.0) -> None:
         self._ledger.note(cohort, value, noise_variance)

@@ -19,12 +19,13 @@ class BpGp(AbstractSetProcess):
     Args:
         clients: N.
         budget: K.
-        exploration: Standard deviations to hope for.
+        exploration: How much to hope for, as in `SetGp`.
         forgetting: What is left of a value's weight after each slot; below 1 where values drift (warm start).
         memory: Most cohorts remembered.
         seed: Fixes opening, random starts and ties.
     """
 
+    version: ClassVar[int] = 2
     needs: ClassVar[frozenset[Signal]] = frozenset({"beliefs"})
     advice: ClassVar[str] = "Opinions must not reach the server (FL&DA): set-gp from gossiped beliefs alone."
 
@@ -33,9 +34,9 @@ class BpGp(AbstractSetProcess):
         *,
         clients: int,
         budget: int,
-        exploration: float = 1.0,
+        exploration: float = 2.0,
         forgetting: float = 1.0,
-        memory: int = 128,
+        memory: int = 96,
         seed: int,
     ) -> None:
         super().__init__(

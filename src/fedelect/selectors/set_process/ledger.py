@@ -20,16 +20,20 @@ class SetLedger:
 
     def __init__(self, budget: int, *, forgetting: float, memory: int) -> None:
         self._budget = budget
-        self._forgetting = forgetting
+        self.forgetting = forgetting
         self._memory = memory
         self._rows: dict[Cohort, list[float]] = {}  # mean, weight, scatter, noise; last played comes last
 
     def __len__(self) -> int:
         return len(self._rows)
 
+    def cohorts(self) -> list[Cohort]:
+        """The cohorts kept, in the order of `evidence`."""
+        return list(self._rows)
+
     def note(self, cohort: Cohort, reward: float, noise_variance: float) -> None:
         """Take in one more reward."""
-        fade = self._forgetting
+        fade = self.forgetting
         if fade < 1.0:
             for row in self._rows.values():
                 row[1] *= fade

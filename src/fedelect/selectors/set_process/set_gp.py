@@ -1,4 +1,4 @@
-"""Set GP, fedelect's own: a Gaussian process over the sets, the next cohort by its upper confidence bound."""
+"""Set GP, fedelect's own: a Gaussian process over the sets, the next cohort by what may be hoped for of it."""
 
 from typing import ClassVar, final
 
@@ -9,28 +9,30 @@ from fedelect.vocabulary import Ask, Feedback, Signal
 
 @final
 class SetGp(AbstractSetProcess):
-    """The cohort S with the highest posterior mean + exploration * standard deviation of its value f(S).
+    """The cohort S with the highest posterior mean of its value f(S) + exploration * what one more reward may move it.
 
     Quick-Init UCB learns of an arm by playing that very arm. Here every reward tells of all cohorts that share members
-    with the one that trained: f is a sum over members, over pairs of members and of a deviation of the set's own, a
-    Gaussian process whose covariance depends on the overlap alone (`fedelect.equations.set_values`). After an opening
-    in which every client trains once (at most 16 slots) the maximum of the bound is sought by exchange of members from
-    several starts; where more than 40 clients are there, only the 40 (or 2 K) of the highest own bounds are looked at,
-    and pairs among others do not count. Noise on the rewards (`Feedback.reward_noise`) is taken into account.
+    with the one that trained: f is a sum over members, pairs and triples of members and of a deviation of the set's
+    own, a Gaussian process whose covariance depends on the overlap alone (`fedelect.equations.set_values`). After an
+    opening in which every client trains once (at most 16 slots) the maximum of the bound is sought by exchange of
+    members from several starts; where more than 40 clients are there, only the 40 (or 2 K) of the highest own bounds
+    are looked at. Scale and noise of the rewards are learnt; noise that was added to them (`Feedback.reward_noise`) is
+    taken into account.
 
     Args:
         clients: N.
         budget: K.
-        exploration: Standard deviations to hope for.
+        exploration: How much to hope for.
         forgetting: What is left of a reward's weight after each slot; below 1 where rewards drift (warm start).
         memory: Most cohorts remembered; a decision takes memory^2 time for each set looked at.
-        additive: Prior variance of the sum of the members' worth, in units of the variance of the rewards.
+        additive: Prior variance of the sum of the members' worth; of these four only the proportions count.
         pairs: Prior variance of what pairs add to it.
+        triples: Prior variance of what triples add to it.
         own: Prior variance of what only this set has.
-        noise: Variance of a reward's noise in the same units, until repeated plays tell.
         seed: Fixes opening, random starts and ties.
     """
 
+    version: ClassVar[int] = 2
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
     advice: ClassVar[str] = "The server may see the average opinion (FL&FA): every cohort tells of all like it."
 
@@ -39,13 +41,13 @@ class SetGp(AbstractSetProcess):
         *,
         clients: int,
         budget: int,
-        exploration: float = 1.0,
+        exploration: float = 2.0,
         forgetting: float = 1.0,
-        memory: int = 128,
-        additive: float = 1.0,
-        pairs: float = 1.0,
-        own: float = 0.1,
-        noise: float = 0.1,
+        memory: int = 96,
+        additive: float = 0.7,
+        pairs: float = 0.5,
+        triples: float = 0.08,
+        own: float = 0.03,
         seed: int,
     ) -> None:
         super().__init__(
@@ -54,10 +56,10 @@ class SetGp(AbstractSetProcess):
             exploration=exploration,
             forgetting=forgetting,
             memory=memory,
-            prior=SetPrior(additive=additive, pairs=pairs, own=own, noise=noise),
+            prior=SetPrior(additive=additive, pairs=pairs, triples=triples, own=own),
             seed=seed,
         )
-        self.parameters |= {"additive": additive, "pairs": pairs, "own": own, "noise": noise}
+        self.parameters |= {"additive": additive, "pairs": pairs, "triples": triples, "own": own}
 
     def _learn(self, ask: Ask, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
