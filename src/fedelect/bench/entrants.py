@@ -31,8 +31,8 @@ TUNED = {
 }
 """Selector -> the setting that tuning prefers, the first of its list in benchmarks/results/selector_tuning.json.
 
-Not here are those that have nothing to tune, `set-gp`, whose defaults are what tuning prefers, `bp-gp`, which shares
-them, and `subset-ucb`: in no tuning world does it come to use its index within 200 slots, so all settings are level.
+Not here are those that have nothing to tune; our own `set-gp`, `loss-gp` and `bp-gp`, whose defaults were chosen in the
+tuning worlds; and `subset-ucb`: hardly ever does it come to use its index there, so all its settings are level.
 """
 
 _UNKNOWN_WITHOUT_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
