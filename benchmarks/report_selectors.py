@@ -3,6 +3,7 @@
     python benchmarks/report_selectors.py                           # go on where it stopped, then write
     python benchmarks/report_selectors.py --world r-lossy-N12-K4    # only this world; may be given several times
     python benchmarks/report_selectors.py --again set-gp            # play this entrant anew
+    python benchmarks/report_selectors.py --as-is                   # play nothing more
     python benchmarks/report_selectors.py --pages                   # only the pages, from the figures that are there
 
 What was played is kept in FOLDER (--kept) as it is finished. Figures go to results/selector_report.json, and from there
@@ -135,6 +136,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=6, help="trials where all is known beforehand, or cheap")
     parser.add_argument("--few", type=int, default=3, help="trials where cohorts are trained on demand")
     parser.add_argument("--kept", type=Path, default=Path("selector_report_kept"), help="folder of what was played")
+    parser.add_argument("--as-is", action="store_true", help="play nothing: figures and pages of what is kept")
     parser.add_argument("--pages", action="store_true", help="only write the pages")
     options = parser.parse_args()
     console = Console()
@@ -148,6 +150,8 @@ def main() -> None:
             for text in options.again:
                 kept.forget(text)
             of.texts = [text for text in of.texts if text not in options.without]
+            if options.as_is:
+                of.texts = [text for text in of.texts if kept.load(text) is not None]
             elections = played(of, kept, console)
             if options.without:
                 continue
