@@ -11,7 +11,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import layers, tests"
 	@echo "make integration   tests with real engines and processes"
-	@echo "make paper   the paper's claims against the committed results"
+	@echo "make paper   the paper's claims recomputed from the committed results"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
 	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"

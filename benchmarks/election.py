@@ -2,6 +2,8 @@
 
     python benchmarks/election.py                       # 5, 10, 20 and 40 peers
     python benchmarks/election.py --clients 5 --slots 4
+    python benchmarks/election.py --rule bp-gp               # instead of bp-ucb
+    python benchmarks/election.py --clients 10 --kills 5     # what it costs when a peer is killed
 
 Peers run on this machine, a process each, over mutual TLS, on a ring with chords (four neighbours each), ready for no
 fault, with 10 rounds of belief messages. The time of a slot starts when the last peer has its opinion and ends when the
@@ -9,6 +11,10 @@ first, or the last, peer holds the certificate; clocks are one machine's monoton
 rounds that must follow each other (beliefs, flood, then the votes' way through the graph) times half the round trip
 measured between two processes over the same links; it knows nothing of the processor time that signatures take on a
 machine with fewer cores than peers, which is measured beside it.
+
+With `--kills` peers are ready for one fault and keep the default deadlines. A peer is killed (SIGKILL) as soon as it
+has been told that a slot begins; the times are until all others have the certificate of that slot, and of the next one,
+in which the peer is still away. Then it is started again.
 """
 
 import sys
@@ -25,6 +31,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from fedelect.processes import usable_cores
 from fedelect.protocol import PeerConfig
@@ -35,7 +42,7 @@ from fedelect.runtime.launch import Crew
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Settings
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, decode_logs
+from fedelect.runtime.talk import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.transport import Frame, Inbox, LinkUp
 from fedelect.seeds import stream
 
@@ -68,14 +75,15 @@ def ring(clients: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
 
-def federation(out: Path, clients: int) -> tuple[PeerConfig, dict[int, Path]]:
+def federation(out: Path, clients: int, **settings: Any) -> tuple[PeerConfig, dict[int, Path]]:
     edges = ring(clients)
+    chosen = {"budget": min(5, clients // 2), "resend_s": 2.0, "slot_s": 120.0} | settings
     roster = found(
         out,
         addresses=free_addresses(clients),
         edges=edges,
         couplings=(-0.001,) * len(edges),
-        settings=Settings(budget=min(5, clients // 2), resend_s=2.0, slot_s=120.0),
+        settings=Settings(**chosen),
     )
     return roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
 
@@ -117,8 +125,8 @@ def processor_s(numbers: list[int]) -> float:
     return total / _TICK
 
 
-def measure(out: Path, clients: int, slots: int) -> dict[str, float]:
-    config, folders = federation(out, clients)
+def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
+    config, folders = federation(out, clients, rule=rule)
     everybody = frozenset(range(clients))
     with Crew(folders) as crew:
         began = time.monotonic()
@@ -163,15 +171,71 @@ def measure(out: Path, clients: int, slots: int) -> dict[str, float]:
     }
 
 
+def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
+    config, folders = federation(out, clients, faults=1, resend_s=0.5)
+    times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
+    with Crew(folders) as crew:
+        crew.start_all(300.0)
+        server = ServerSide(crew, config, Ed25519Verifier())
+        slot = 0
+
+        def elect(victim: int | None = None) -> float:
+            nonlocal slot
+            slot += 1
+            began = time.monotonic()
+            given: dict[int, float | None] = dict(enumerate(stream(1, "opinions", slot).random(clients).tolist()))
+            server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in crew.alive})
+            if victim is not None:
+                crew.kill(victim)
+            held = server.hold(slot, within_s=150.0, all_of=crew.alive)
+            if held.certificate is None:
+                raise SystemExit(f"slot {slot} was not decided: {held.reason}")
+            return time.monotonic() - began
+
+        elect()
+        for victim in range(kills):
+            times["quiet_s"].append(elect())
+            times["killed_s"].append(elect(victim % clients))
+            times["away_s"].append(elect())
+            crew.start(victim % clients)
+            waiting = set(config.neighbours[victim % clients])
+
+            def back(client: int, notice: object, victim: int = victim % clients, waiting: set[int] = waiting) -> bool:
+                if isinstance(notice, Link) and notice.up and notice.neighbour == victim:
+                    waiting.discard(client)
+                return not waiting
+
+            if not crew.listen(back, 120.0):
+                raise SystemExit(f"peer {victim % clients} did not come back")
+            elect()  # it catches up
+    return {"clients": clients, "kills": kills} | {name: statistics.median(found) for name, found in times.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=int, nargs="*", default=SIZES)
     parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--rule", default="bp-ucb", choices=("bp-ucb", "bp-gp"))
+    parser.add_argument("--kills", type=int, default=0, help="measure what so many killed peers cost, and nothing else")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     options = parser.parse_args()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     cores = usable_cores()
-    print(f"{platform.machine()}, {cores} cores, load {load:.1f} before the start; median of {options.slots} slots")
+    count = f"{options.kills} kills" if options.kills else f"{options.slots} slots"
+    print(f"{platform.machine()}, {cores} cores, load {load:.1f} before the start; median of {count}")
+    if options.kills:
+        rows = []
+        for clients in options.clients:
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(
+                    measure_kills(Path(folder) / "fed", clients, options.kills) | {"cores": cores, "load": load}
+                )
+            quiet, killed, away = (f"{rows[-1][name]:.2f} s" for name in ("quiet_s", "killed_s", "away_s"))
+            print(
+                f"{clients} peers: {quiet} a slot, {killed} if one is killed in it, {away} while it is away", flush=True
+            )
+        _write(options.out, rows)
+        return
     with tempfile.TemporaryDirectory() as folder:
         trip = round_trip_s(Path(folder) / "ping")
         print(f"round trip of {FRAME_BYTES} bytes between two processes: {1000 * trip:.2f} ms (median of {PINGS})\n")
@@ -189,7 +253,7 @@ def main() -> None:
         print(" | ".join(f"{name:>11}" for name in names))
         rows = []
         for clients in options.clients:
-            row = measure(Path(folder) / str(clients), clients, options.slots)
+            row = measure(Path(folder) / str(clients), clients, options.slots, options.rule)
             row |= {"floor_s": row["rounds"] * trip / 2, "round_trip_s": trip, "cores": cores, "load": load}
             rows.append(row)
             cells = (
@@ -204,8 +268,12 @@ def main() -> None:
                 f"{row['bytes_per_peer'] / 1000:.1f}",
             )
             print(" | ".join(f"{cell:>11}" for cell in cells), flush=True)
-    if options.out is not None:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    _write(options.out, rows)
+
+
+def _write(out: Path | None, rows: list[dict[str, float]]) -> None:
+    if out is not None:
+        out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """Worker processes: answers as they come, failures as told, nobody left behind."""
 
+import functools
 import os
 import signal
 import threading
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.processes import Failed, answers_of, failed, places_for, usable_cores
+from fedelect.processes import Calling, Failed, answers_of, failed, places_for, usable_cores
 
 
 class Squares:
@@ -23,6 +25,20 @@ class Squares:
             return number * number
         except ConfigurationError as error:
             return failed(error)
+
+
+class Counter:
+    """A host that is a generator: counts up to a number on the way to its square, and fails at seven."""
+
+    def play(self, number: int) -> Generator[int, None, int | Failed]:
+        try:
+            for step in range(number):
+                if step == 7:
+                    raise ConfigurationError("seven is too far")
+                yield step
+        except ConfigurationError as error:
+            return failed(error)
+        return number * number
 
 
 def squares(*numbers: int, workers: int) -> dict[int, int]:
@@ -46,6 +62,33 @@ def test_a_lost_worker_is_told_and_takes_nobody_along() -> None:
     with pytest.raises(RunError, match="killed by signal 9"):
         squares(1, 13, 2, 3, workers=2)
     assert not [thread for thread in threading.enumerate() if "_talk" in thread.name]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_host_yields_comes_ahead_of_its_answer_under_the_same_place(workers: int) -> None:
+    told: list[tuple[int, int]] = []
+    answers: dict[int, int] = {}
+    requests = [(number,) for number in (3, 0, 2)]
+    for place, answer in answers_of(
+        Counter(), requests, workers=workers, underway=lambda place, value: told.append((place, value))
+    ):
+        answers[place] = answer
+        assert [value for where, value in told if where == place] == list(range(requests[place][0]))
+    assert answers == {0: 9, 1: 0, 2: 4} and len(told) == 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_host_may_fail_on_the_way(workers: int) -> None:
+    with pytest.raises(ConfigurationError, match="seven is too far"):
+        dict(answers_of(Counter(), [(9,), (1,)], workers=workers))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_function_is_a_host_and_what_it_raises_is_told(workers: int) -> None:
+    assert dict(answers_of(Calling(functools.partial(pow, 2)), [(3,), (4,)], workers=workers)) == {0: 8, 1: 16}
+    with pytest.raises(ZeroDivisionError) as caught:
+        dict(answers_of(Calling(divmod), [(3, 0), (4, 1)], workers=workers))
+    assert "In the worker" in caught.value.__notes__[0]
 
 
 def test_an_exception_that_cannot_travel_is_described() -> None:

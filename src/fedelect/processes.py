@@ -2,8 +2,9 @@
 
 A worker process is a fresh interpreter, not a copy of this one (nothing of the caller's script is run again), with one
 thread for numeric libraries. It is sent a host, an object with a method `play`, and then requests, the arguments of
-`play`, one at a time: pickles over its standard input and output. When its input ends, because the parent closed it
-or was killed, it exits at once, whatever it is doing.
+`play`, one at a time: pickles over its standard input and output. A host whose `play` is a generator tells of its
+progress on the way: what it yields comes ahead of its answer, the value that it returns. When a worker's input ends,
+because the parent closed it or was killed, it exits at once, whatever it is doing.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -33,7 +34,25 @@ class Host(Protocol):
     """What a worker process is sent; it must survive a journey between processes."""
 
     def play(self, *request: Any) -> Any:
-        """The answer to a request; what goes wrong is an answer too, see `Failed`."""
+        """The answer to a request, or a generator that returns it; what goes wrong is an answer too, see `Failed`."""
+
+
+class Calling:
+    """A host that calls a function; what that raises is told to the parent.
+
+    Args:
+        function: A function that can be found by its name, or `functools.partial` of one.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def play(self, *request: Any) -> Any:
+        """What the function returns, or `Failed`."""
+        try:
+            return self._function(*request)
+        except Exception as error:
+            return failed(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,13 @@ class Failed:
     """A host's answer: an exception, to be raised where the user is."""
 
     error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """Ahead of an answer: what a host that is a generator has yielded."""
+
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +133,9 @@ class WorkerProcess:
                 del host
                 while (request := self._requests.get()) is not None:
                     _send(self._process.stdin, request)
-                    self._answers.put((self, pickle.load(answers)))
+                    while isinstance(answer := pickle.load(answers), Underway):
+                        self._answers.put((self, answer))
+                    self._answers.put((self, answer))
             except (EOFError, OSError, pickle.UnpicklingError):
                 self._answers.put((self, Lost(_ended(self._process.wait()))))
             except Exception as error:  # the thread must not die in silence: somebody waits for an answer
@@ -117,7 +145,13 @@ class WorkerProcess:
             self._process.stdin.close()
 
 
-def answers_of(host: Host, requests: Sequence[tuple[Any, ...]], *, workers: int) -> Iterator[tuple[int, Any]]:
+def answers_of(
+    host: Host,
+    requests: Sequence[tuple[Any, ...]],
+    *,
+    workers: int,
+    underway: Callable[[int, Any], None] = lambda place, value: None,
+) -> Iterator[tuple[int, Any]]:
     """Play all requests, here or in worker processes that each get the host.
 
     Yields (place of the request, answer) as they come.
@@ -126,6 +160,7 @@ def answers_of(host: Host, requests: Sequence[tuple[Any, ...]], *, workers: int)
         host: What plays; with one worker in this process.
         requests: The arguments of `play`; no answer may depend on the others.
         workers: How many processes; 1 is this one.
+        underway: Told (place of the request, value) of what a host that is a generator yields.
 
     Raises:
         RunError: A worker was lost.
@@ -133,7 +168,11 @@ def answers_of(host: Host, requests: Sequence[tuple[Any, ...]], *, workers: int)
     """
     if min(workers, len(requests)) <= 1:
         for place, request in enumerate(requests):
-            yield place, _sound(host.play(*request))
+            for message in _messages(host, request):
+                if isinstance(message, Underway):
+                    underway(place, message.value)
+                else:
+                    yield place, _sound(message)
         return
     answers: queue.SimpleQueue[tuple[WorkerProcess, Any]] = queue.SimpleQueue()
     crew: list[WorkerProcess] = []
@@ -146,6 +185,9 @@ def answers_of(host: Host, requests: Sequence[tuple[Any, ...]], *, workers: int)
             crew[-1].ask(*requests[place])
         while at:
             worker, answer = answers.get()
+            if isinstance(answer, Underway):
+                underway(at[worker], answer.value)
+                continue
             place = at.pop(worker)
             following = next(waiting, None)
             if following is not None and not isinstance(answer, Lost | Failed):
@@ -187,7 +229,21 @@ def serve() -> None:
     threading.Thread(target=_read, args=(requests, waiting), daemon=True).start()
     host = waiting.get()
     while True:
-        _send(answers, host.play(*waiting.get()))
+        for message in _messages(host, waiting.get()):
+            _send(answers, message)
+
+
+def _messages(host: Host, request: tuple[Any, ...]) -> Iterator[Any]:
+    """What the host says on the way, if anything, and its answer."""
+    answer = host.play(*request)
+    while isinstance(answer, Generator):
+        try:
+            value = next(answer)
+        except StopIteration as end:
+            answer = end.value
+        else:
+            yield Underway(value)
+    yield answer
 
 
 def _read(requests: IO[bytes], waiting: "queue.SimpleQueue[Any]") -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.atlas.made_up import alike, made_up, trained
 
-from fedelect.atlas import scenario_truth, table_truth
+from fedelect.atlas import level_contenders, scenario_truth, seed_sets_apart, table_truth
 from fedelect.atlas.truth import choose_and_value, contenders_of
 from fedelect.equations.intervals import student_t_quantile
 from fedelect.errors import ConfigurationError
@@ -97,3 +97,18 @@ def test_the_largest_mean_flatters_and_the_fresh_half_does_not() -> None:
     assert np.mean(same_half) > 10 * standard_error
     assert abs(np.mean(ours)) < 3 * standard_error
     assert 0.92 < inside / worlds < 0.98
+
+
+def test_contenders_are_level_with_the_optimum_unless_the_valuing_seeds_tell_them_apart() -> None:
+    """Number 10 is chosen by the first two seeds. The seeds shift all cohorts alike, which tells nobody apart."""
+    choosing = [[0.9, 0.8, 0.5, 0.1], [0.9, 0.8, 0.5, 0.1]]
+    valuing = [[0.70, 0.60, 0.71, 0.9], [0.50, 0.401, 0.49, 0.7], [0.60, 0.499, 0.60, 0.8]]
+    means = np.full((1, 15), 0.4)
+    means[0, [10, 11, 12, 13]] = 0.8
+    atlas = made_up(alike(means), alike(np.array(choosing + valuing)), [10, 11, 12, 13], opinion="m:f")
+    assert scenario_truth(atlas).best == 10
+    assert level_contenders(atlas).tolist() == [12, 13]  # as good on average, and better
+    assert seed_sets_apart(atlas) == pytest.approx(0.8 - np.mean(valuing), abs=1e-6)
+    noisy = np.array([*choosing, [0.7, 0.60, 0.7, 0.7], [0.5, 0.49, 0.5, 0.5]])
+    atlas = made_up(alike(means), alike(noisy), [10, 11, 12, 13], opinion="m:f")
+    assert level_contenders(atlas).tolist() == [11, 12, 13]  # 0.1 and 0.01 behind, in two seeds: that may be chance

@@ -205,6 +205,9 @@ def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(
     code, out, _ = fedelect("chaos", "--seeds", "0:5", *options)
     assert code == 0 and "5 runs of 2 slots" in out and "0 split" in out
     assert fedelect("chaos", "--seeds", "3", "--clients", "4", "--slots", "1", "--calm")[0] == 0
+    code, out, _ = fedelect("chaos", "--seeds", "0:2", "--rule", "bp-gp", *options)
+    assert code == 0 and "2 runs of 2 slots" in out
+    assert "rule must be one of" in fedelect("chaos", "--rule", "set-gp")[2]
     for seeds in ("5:2", "x", "-1:3"):
         code, _, err = fedelect("chaos", "--seeds", seeds)
         assert code == 1 and "FIRST:END" in err

@@ -15,7 +15,8 @@ from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
-from fedelect.runtime.identity import SIGNING_KEY_NAME, read_identity
+from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
+from fedelect.runtime.roster import read_roster
 from fedelect.simulator import Plan, parse_selectors, simulate
 
 Fedelect = Callable[..., tuple[int, str, str]]
@@ -46,10 +47,43 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     identity = read_identity(tmp_path / "fed" / "peer01")
     assert identity.roster.members[1].address == "alpha.example:7447"
     assert identity.config.digest.hex() in out
+    assert identity.config.rule == "bp-ucb"
     code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
     assert code == 1 and "not empty" in err
+    assert fedelect("peers", "init", "--clients", "3", "--rule", "bp-gp", "--out", "by-set")[0] == 0
+    assert read_identity(tmp_path / "by-set" / "peer02").config.rule == "bp-gp"
+    assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
+
+
+def test_clients_bring_their_own_keys_to_init(fedelect: Fedelect, tmp_path: Path) -> None:
+    keys = []
+    for client in range(3):
+        code, out, _ = fedelect("peers", "key", f"mine{client}")
+        assert code == 0 and len(out.strip()) == 64
+        keys.append(out.strip())
+    (tmp_path / "keys.txt").write_text("\n".join(keys) + "\n")
+    code, out, _ = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "fed")
+    assert code == 0 and "beside its own signing.key" in out
+    assert [member.key for member in read_roster(tmp_path / "fed" / "server").members] == keys
+    assert not list((tmp_path / "fed").rglob(SIGNING_KEY_NAME))
+    (tmp_path / "keys.txt").write_text("not a key\n" * 3)
+    code, _, err = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "other")
+    assert code == 1 and "must hold public keys in hexadecimal" in err
+
+
+def test_renew_gives_a_new_certificate_and_says_so_if_the_ca_is_another(fedelect: Fedelect, tmp_path: Path) -> None:
+    for name in ("fed", "other"):
+        assert fedelect("peers", "init", "--clients", "3", "--out", name)[0] == 0
+    before = (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes()
+    code, _, err = fedelect("peers", "renew", "fed/peer01", "--ca", "other/ca")
+    assert code == 1 and "another CA" in err
+    assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() == before
+    code, out, _ = fedelect("peers", "renew", "fed/peer01", "--ca", "fed/ca")
+    assert code == 0 and "good until" in out
+    assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() != before
+    assert read_identity(tmp_path / "fed" / "peer01").client == 1
 
 
 def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(
@@ -82,11 +116,11 @@ def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedele
 
 
 @pytest.mark.integration
-def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("rule", ["bp-ucb", "bp-gp"])
+def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(tmp_path: Path, rule: str) -> None:
     before = children_of_nobody()
-    command = [sys.executable, "-m", "fedelect", "peers", "demo", "--clients", "6", "--slots", "5", "--out", "d"]
+    sizes = ["--clients", "6", "--slots", "5"]
+    command = [sys.executable, "-m", "fedelect", "peers", "demo", *sizes, "--rule", rule, "--out", "d"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240.0)
     code, out, err = done.returncode, done.stdout, done.stderr
     assert code == 0, err
@@ -95,7 +129,7 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
     config = sized(load_config("digits"), 6, None)
-    plan = Plan(config=config, framework="da", selectors=parse_selectors(["bp-ucb"]), slots=5, trials=1, seed=1)
+    plan = Plan(config=config, framework="da", selectors=parse_selectors([rule]), slots=5, trials=1, seed=1)
     simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
     simulated = sorted_records(read_run(tmp_path / "simulated"))
     for real, dense in zip(sorted_records(run), simulated, strict=True):

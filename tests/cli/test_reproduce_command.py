@@ -1,9 +1,11 @@
 """`fedelect reproduce`, as a user meets it, on a world that is small enough."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import TINY, small
 
 from fedelect.cli import main
+from fedelect.federation import train
+from fedelect.records.lock import FolderLock
 from fedelect.reproduce import EXPERIMENTS, PRESETS, committed_library
 from fedelect.reproduce.catalogue import RANDOM
 
@@ -61,6 +65,43 @@ def test_a_figure_is_one_command_and_the_second_time_only_drawn(
     assert code == 0 and "measuring: convergence" in out and (tmp_path / "kept/figures/convergence.svg").exists()
 
 
+def test_a_measurement_is_made_alone_and_a_stopped_one_goes_on(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    stop_at = iter([False] * 3 + [True] + [False] * 99)
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if next(stop_at):
+            raise KeyboardInterrupt
+        return train(*arguments, **options)
+
+    monkeypatch.setattr("fedelect.reproduce.measurements.losses.train", interrupted)
+    code, out, _ = reproduce("losses", "--workers", "1", "--results", "kept")
+    assert code == 130 and "1 of 4 parts" in out and "2 of 4" not in out and "give the same command again" in out
+    assert not (tmp_path / "kept/measurements/losses.json").exists()
+    code, out, _ = reproduce("losses", "--workers", "1", "--results", "kept")
+    assert code == 0 and "0 of 4" not in out and "measuring: losses, 1 of 4 parts" in out and "4 of 4 parts" in out
+    assert "to play" not in out and "1_2: kept/figures/1_2.svg" in out  # panel (a) alone; the rest is not run yet
+    assert (tmp_path / "kept/measurements/losses.json").exists()
+    assert not (tmp_path / "kept/measurements/losses.part").exists()
+
+
+def test_two_commands_in_one_folder_at_once_are_refused(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    (tmp_path / "kept").mkdir()
+    lock = FolderLock(tmp_path / "kept/lock")
+    code, _, told = reproduce("network", "--results", "kept")
+    assert code == 1 and f"kept is being written by process {os.getpid()}" in told and "another folder" in told
+    lock.release()
+    code, _, _ = reproduce("network", "--results", "kept")
+    assert code == 0
+
+
 def test_other_worlds_than_the_atlas_has_are_refused_by_name(reproduce: Reproduce) -> None:
     code, _, told = reproduce("PreTheta", "--on-atlas")
     assert code == 1 and "PreTheta needs other worlds" in told and "cen_performance" in told
@@ -74,5 +115,5 @@ def test_the_document_needs_results_and_calibration_but_no_data(reproduce: Repro
     put(committed_library(tmp_path), RANDOM, np.full((25, 500), 0.7))
     code, out, _ = reproduce("document")
     assert code == 0 and "written: docs/REPRODUCTION.md" in out
-    assert "| random (N20-K5-theta1, FL&FA) | 500 | 25 | 100 |" in (tmp_path / "docs/REPRODUCTION.md").read_text()
+    assert "| random (N20-K5-theta1, FL&FA) | 500 | 25 | 100 | (1) |" in (tmp_path / "docs/REPRODUCTION.md").read_text()
     assert (tmp_path / "reproduction/verdicts.json").exists()

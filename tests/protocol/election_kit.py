@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedelect.protocol import (
+    Appraisal,
     BeliefSettled,
     Certificate,
     CohortAgreed,
@@ -24,6 +25,7 @@ from fedelect.protocol import (
     Vote,
     simulated_signers,
 )
+from fedelect.protocol.signed.statements import sealed
 
 SIGNERS = simulated_signers(8)
 VERIFIER = KeyedHashVerifier()
@@ -87,6 +89,26 @@ def chain_of(shared: PeerConfig, cohorts: Sequence[tuple[int, ...]], *, first_sl
         certificates.append(certificate(statement(shared, slot=slot, cohort=cohort, previous=previous)))
         previous = certificates[-1].identity
     return certificates
+
+
+def sealed_chain(
+    shared: PeerConfig,
+    cohorts: Sequence[tuple[int, ...]],
+    worths: Sequence[float],
+    *,
+    first_slot: int = 1,
+    previous: bytes | None = None,
+) -> tuple[list[Certificate], list[Appraisal]]:
+    """Certificates of consecutive slots that seal these worths, and the appraisals behind them."""
+    certificates: list[Certificate] = []
+    appraisals: list[Appraisal] = []
+    for slot, (cohort, worth) in enumerate(zip(cohorts, worths, strict=True), first_slot):
+        values = bytes([slot % 256]) * 32
+        said = statement(shared, slot=slot, cohort=cohort, previous=previous, hashed=sealed(values, worth))
+        certificates.append(certificate(said))
+        appraisals.append(Appraisal(said.identity, values, worth))
+        previous = said.identity
+    return certificates, appraisals
 
 
 def make_peer(shared: PeerConfig, client: int, records: Sequence[Record] = ()) -> Peer:

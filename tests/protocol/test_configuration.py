@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.protocol.election_kit import PATH, RING, SIGNERS, config
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import simulated_signers
+from fedelect.protocol import RULES, simulated_signers
 from fedelect.protocol.graph import surviving_diameter
+from fedelect.selectors import BpGp, BpUcb
 
 CHORDS = tuple((n, (n + step) % 20) for n in range(20) for step in (1, 5))
 
@@ -85,10 +86,35 @@ def test_whatever_differs_gives_another_hash() -> None:
     assert len(plain.digest) == 32
 
 
+def test_the_rule_and_its_parameters_are_part_of_the_hash_and_an_election_by_bp_ucb_is_called_as_ever() -> None:
+    assert config().digest.hex() == "17077491100ad1d99955e6517c57c0a51f16bd5f164b4e23550a8dad15ef0a78"
+    by_set: list[dict[str, Any]] = [{}, {"exploration": 0.5}, {"forgetting": 0.9}, {"memory": 64}, {"seed": 2}]
+    names = {config().digest, *(config(rule="bp-gp", **change).digest for change in by_set)}
+    assert len(names) == 6
+    assert config(rule="bp-gp", exploration=RULES["bp-gp"]).digest == config(rule="bp-gp").digest
+    assert (config().optimism, config(rule="bp-gp").optimism) == (RULES["bp-ucb"], RULES["bp-gp"])
+
+
+def test_what_a_rule_takes_unless_told_is_what_its_selector_takes() -> None:
+    for rule, selector in (("bp-ucb", BpUcb), ("bp-gp", BpGp)):
+        made = selector(clients=4, budget=2, seed=1)
+        assert made.parameters["exploration"] == RULES[rule]
+    assert {name: made.parameters[name] for name in ("forgetting", "memory")} == {
+        "forgetting": config(rule="bp-gp").forgetting,
+        "memory": config(rule="bp-gp").memory,
+    }
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"budget": 5}, "budget"),
     ({"exploration": math.nan}, "exploration"),
     ({"reading": "guess"}, "reading"),
+    ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp, got 'set-gp'"),
+    ({"forgetting": 0.9}, "are the rule bp-gp's"),
+    ({"memory": 64}, "are the rule bp-gp's"),
+    ({"rule": "bp-gp", "forgetting": 0.0}, "forgetting must be > 0"),
+    ({"rule": "bp-gp", "memory": 1}, "memory at least 2"),
+    ({"rule": "bp-gp", "exploration": -1.0}, "exploration"),
     ({"rounds": 0}, "rounds"),
     ({"resend_s": 20.0}, "deadlines"),
     ({"patience": 0}, "deadlines"),

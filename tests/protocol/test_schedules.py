@@ -28,6 +28,7 @@ from fedelect.protocol import (
     SlotSkipped,
     State,
     Wait,
+    to_claim,
 )
 from fedelect.seeds import stream
 from fedelect.simulator.chaos.watch import Watch
@@ -40,11 +41,17 @@ CLIENTS = 5
 class HostilePeers(RuleBasedStateMachine):
     """Five peers, their hosts, and a network that does what hypothesis wants."""
 
-    @initialize(rounds=st.integers(1, 3), damping=st.sampled_from([0.0, 0.5]), seed=st.integers(0, 99))
-    def start(self, rounds: int, damping: float, seed: int) -> None:
+    @initialize(
+        rounds=st.integers(1, 3),
+        damping=st.sampled_from([0.0, 0.5]),
+        seed=st.integers(0, 99),
+        by=st.sampled_from(["bp-ucb", "bp-gp"]),
+    )
+    def start(self, rounds: int, damping: float, seed: int, by: str) -> None:
         self.config = PeerConfig(
             clients=CLIENTS,
             budget=2,
+            rule=by,
             edges=EDGES,
             couplings=COUPLINGS,
             keys=tuple(signer.key for signer in SIGNERS[:CLIENTS]),
@@ -91,8 +98,9 @@ class HostilePeers(RuleBasedStateMachine):
                 self.flying.append(effect.message)
             elif isinstance(effect, BeliefSettled):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
-                mean = self.rewards[client].claim(peer.chain)
-                self.carry_out(client, peer.propose(mean, effect.belief))
+                mean, by = self.rewards[client].claim(peer.chain), self.config.rule
+                claim = to_claim(peer.chain, rule=by, mean=mean, belief=effect.belief, judged=self.slot - 1)
+                self.carry_out(client, peer.propose(*claim))
             elif isinstance(effect, Persist):
                 self.disks[client].append(effect.record)
                 self.watch.stored(client, effect.record, peer)
@@ -137,6 +145,13 @@ class HostilePeers(RuleBasedStateMachine):
             self.carry_out(client, self.peers[client].deadline_passed(Deadline(Wait.SLOT, self.slot)))
             assert client in self.ended
 
+    @rule(edge=st.sampled_from(EDGES), back=st.booleans(), turned=st.booleans())
+    def links_say_whatever_they_like(self, edge: tuple[int, int], back: bool, turned: bool) -> None:
+        client, neighbour = edge[::-1] if turned else edge
+        peer = self.peers[client]
+        self.undisturbed = self.undisturbed and back
+        self.carry_out(client, peer.neighbour_back(neighbour) if back else peer.neighbour_lost(neighbour))
+
     @rule(client=st.integers(0, CLIENTS - 1), lost=st.integers(0, 1))
     def crash_and_restart(self, client: int, lost: int) -> None:
         """What was stored is there again; if it signed nothing in this slot, it begins it again."""
@@ -157,6 +172,9 @@ class HostilePeers(RuleBasedStateMachine):
             if peer.state in OPEN:
                 self.carry_out(client, peer.deadline_passed(Deadline(Wait.SLOT, self.slot)))
         self.flying.clear()
+        for client, peer in enumerate(self.peers):
+            for neighbour in peer.neighbours:
+                self.carry_out(client, peer.neighbour_back(neighbour))
         self.begin_next_slot()
         for _ in range(12):
             while self.flying:

@@ -16,6 +16,7 @@ from fedelect.reproduce.calibration import (
     calibrate,
     read_calibration,
 )
+from fedelect.reproduce.paper import BASELINES, BASELINES_DEMOCRATIZED
 from fedelect.scenario import preset
 
 ON_FILE = Path(__file__).parents[2] / "reproduction" / "calibration.json"
@@ -50,6 +51,19 @@ def test_of_those_equally_near_the_one_with_the_fewest_samples_is_taken() -> Non
 def test_of_those_with_equal_samples_the_smaller_sum_of_deviations_is_taken() -> None:
     one, other = outcome(0.87, 0.78, 300), outcome(0.87, 0.771, 300)
     assert Calibration(data_digest="", seed=1, outcomes=(one, other)).choice is other
+
+
+def test_the_untrained_model_as_first_term_changes_no_choice_and_the_other_framework_would() -> None:
+    on_file = read_calibration(ON_FILE)
+    taken = on_file.choice
+    assert taken.with_first_term.fixed == pytest.approx((taken.untrained + 200 * taken.fixed) / 201, abs=1e-12)
+    assert on_file.choice_for(BASELINES, first_term=True) == taken
+    other = on_file.choice_for(BASELINES_DEMOCRATIZED)
+    # By hand: of the settings within 0.015 of the nearest to (0.894, 0.7202), the one with the fewest samples.
+    off = {one.candidate: max(abs(one.fixed - 0.894), abs(one.random - 0.7202)) for one in on_file.outcomes}
+    near = [one for one in on_file.outcomes if off[one.candidate] <= min(off.values()) + 0.015]
+    assert other.total_samples == min(one.total_samples for one in near) and other in near
+    assert other != taken and off[taken.candidate] == max(taken.deviations(BASELINES_DEMOCRATIZED))
 
 
 def test_a_calibration_goes_on_from_its_file_and_tries_nothing_twice(tmp_path: Path) -> None:

@@ -1,21 +1,37 @@
 """The document: written from results alone, the same whenever they are."""
 
+import dataclasses
 import re
 import subprocess
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tests.reproduce.committed import ROOT, committed, committed_on_atlas
 from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import small
 
+from fedelect.atlas import level_contenders, load_atlas, scenario_truth, shipped_atlases
 from fedelect.equations.intervals import Interval
-from fedelect.reproduce import CLAIMS, EXPERIMENTS, LibraryOnFile, write_document
-from fedelect.reproduce.catalogue import OPTIMAL, RANDOM
+from fedelect.reproduce import (
+    CLAIMS,
+    EXPERIMENTS,
+    PRESETS,
+    Evidence,
+    LibraryOnFile,
+    assess,
+    experiment,
+    write_document,
+)
+from fedelect.reproduce.blocks import read_block, write_block
+from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, quick_init
+from fedelect.reproduce.claims import Finding, Verdict
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
-from fedelect.reproduce.document.claims_section import check_text
+from fedelect.reproduce.document.claims_section import check_text, claim_lines
+from fedelect.reproduce.document.decisions import decision_lines
+from fedelect.reproduce.document.on_file import on_file_lines, trials_line
 from fedelect.reproduce.paper import fitted_first_term
 
 pytestmark = pytest.mark.xdist_group("reproduce")
@@ -68,13 +84,66 @@ def test_the_document_has_our_figures_with_interval_and_trials(written: Path) ->
     page = (written / "docs/REPRODUCTION.md").read_text(encoding="utf-8")
     random = (0.0975 + 200 * 0.76) / 201
     half_width = 3.1824463 * 0.001 * np.sqrt(4 / 3 / 4) * 200 / 201  # Student's t, 3 degrees of freedom
-    assert f"average accuracy: {random:.4f} ± {half_width:.4f} (4 trials; claimed: 0.7562 to 0.7762" in page
+    assert f"average accuracy: {random:.4f} ± {half_width:.4f} (4 of 100 trials; claimed: 0.7562 to 0.7762" in page
     on_atlas = (0.0975 + 200 * 0.77) / 201
-    assert f"*on the atlas*<br>average accuracy: {on_atlas:.4f} ± {half_width:.4f} (4 trials; claimed" in page
+    assert f"*on the atlas*<br>average accuracy: {on_atlas:.4f} ± {half_width:.4f} (4 of 100 trials; claimed" in page
     assert "the untrained model's accuracy is 0.098 here" in page
-    assert "| random (N20-K5-theta1, FL&FA) | 500 | 4 | 100 |" in page
+    assert "| random (N20-K5-theta1, FL&FA) | 500 | 4 | 100 | (1) |" in page
     assert "Taken: **cold start, dirichlet(0.2), 400 to 1200 samples**" in page
     assert "Not measured yet:" in page
+
+
+def test_fewer_trials_than_planned_are_never_passed_off_as_all(written: Path) -> None:
+    page = (written / "docs/REPRODUCTION.md").read_text(encoding="utf-8")
+    command = "`fedelect reproduce comparison_table --preset paper"
+    some = "4 of 100 trials of clients 1 to 5, random; none of 100 trials of quick-init-ucb, bp-ucb."
+    assert f"**Trained**: {command}`. On file so far: {some}" in page
+    some = "none of 100 trials of clients 1 to 5, quick-init-ucb, bp-ucb; 4 of 100 trials of random."
+    assert f"**On the atlas** (looked up, not trained): {command} --on-atlas`. On file so far: {some}" in page
+    assert "trained: **holds** so far (4 of 100 trials)<br>on the atlas: **not measured yet**" in page
+    assert (
+        "Of the 31 trained series that the figures need, 0 have all their trials on file; of all 2,500 trials, 20 "
+        in page
+    )
+    figures = [path.read_text() for path in (written / "docs/reproduction").rglob("*performance.svg")]
+    assert len(figures) == 4 and all("(4 of 100 trials)" in figure for figure in figures)
+
+
+def test_a_figure_with_all_its_trials_says_so_and_mixed_versions_are_named(tmp_path: Path) -> None:
+    library = LibraryOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=50)
+    put(library, quick_init(), np.full((100, 500), 0.8))
+    first, second = sorted((tmp_path / "results").rglob("trials-*.npz"))
+    block = read_block(second)
+    older = msgspec.structs.replace(block.about, versions=block.about.versions | {"numpy": "1.0"})
+    write_block(second, dataclasses.replace(block, about=older))
+    evidence = Evidence(library=library, preset=PRESETS["paper"])
+    assert trials_line(experiment("cen_selected_time"), evidence) == "On file: all 100 trials."
+    lines = on_file_lines(evidence)
+    assert "| quick-init-ucb (N20-K5-theta1, FL&FA) | 500 | 100 | 100 | (1) and (2) |" in lines
+    assert f"- (1) {min(older.made_with, read_block(first).about.made_with)}" in lines
+    assert any("numpy 1.0" in line for line in lines) and "Blocks of different versions" in lines[-1]
+    ratio = assess(next(one for one in CLAIMS if one.key == "cen_selected_time.ratio"), evidence)
+    assert "so far" not in claim_lines([ratio], {})[-1]
+
+
+def test_where_the_two_verdicts_differ_each_has_its_own_reason(written: Path) -> None:
+    page = (written / "docs/REPRODUCTION.md").read_text(encoding="utf-8")
+    (line,) = (line for line in page.splitlines() if line.startswith("| Random selection reaches 72.02 %"))
+    assert line.count("cannot both be met") == 1  # the same verdict on both sides, and one reason
+    (claim,) = (one for one in CLAIMS if one.key == "cen_performance.quick_init")
+
+    def finding(verdict: Verdict) -> Finding:
+        return Finding(claim=claim, measured=(None,), outcomes=("undecided",), verdict=verdict)
+
+    (row,) = claim_lines([finding("holds")], {claim.key: finding("does not hold")})[2:]
+    assert "trained: Within a point.<br>on the atlas: With mu = 1" in row
+
+
+def test_what_is_said_of_the_optimal_cohort_is_what_the_atlas_shows() -> None:
+    atlas = load_atlas(shipped_atlases()["paper"])
+    (said,) = (line for line in decision_lines(small()) if line.startswith('- **"Optimal"**'))
+    assert atlas.cohort(scenario_truth(atlas).best) == (0, 1, 2, 3, 4)
+    assert len(level_contenders(atlas)) == 3 and "cannot tell three others from it" in said
 
 
 def test_verdicts_are_kept_beside_the_results(written: Path) -> None:

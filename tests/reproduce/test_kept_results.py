@@ -1,11 +1,6 @@
 """Blocks: what is played, kept, read again and refused."""
 
 import dataclasses
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import msgspec
@@ -102,52 +97,6 @@ def test_a_save_of_another_block_or_a_torn_one_is_not_gone_on_from(tmp_path: Pat
     told: list[int] = []
     play_block(task, digits(), report=told.append)
     assert told[0] == 0
-
-
-def test_workers_that_are_killed_with_their_parent_lose_nothing_finished(tmp_path: Path) -> None:
-    script = f"""
-import sys
-from pathlib import Path
-from tests.reproduce.test_kept_results import BP, QUICK, library
-from fedelect.reproduce.runner import play
-from fedelect.reproduce.series import Demand
-from tests.worlds import digits
-if __name__ == "__main__":
-    kept = library(Path({str(tmp_path)!r}))
-    tasks = kept.missing([Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)])
-    play(tasks, digits(), workers=2, finished=lambda task: print("finished", flush=True))
-"""
-    path = tmp_path / "script.py"
-    path.write_text(script)
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
-    demands = [Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)]
-    with subprocess.Popen(
-        [sys.executable, str(path)], stdout=subprocess.PIPE, env=environment, start_new_session=True
-    ) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"finished\n"
-        session = process.pid
-        process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while _alive(session) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _alive(session)
-    kept = library(tmp_path)
-    before = {task.path: task.path.stat().st_mtime_ns for task in kept.tasks(demands) if task.path.exists()}
-    assert before
-    play(kept.missing(demands), digits(), workers=2)
-    assert not kept.missing(demands) and time.monotonic() < deadline
-    for written, at in before.items():
-        assert written.stat().st_mtime_ns == at
-
-
-def _alive(session: int) -> bool:
-    """Whether any process of the session is left."""
-    try:
-        os.killpg(session, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def test_a_long_block_serves_a_short_demand_and_a_short_one_is_missing_for_a_long_demand(tmp_path: Path) -> None:

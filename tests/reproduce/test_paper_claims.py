@@ -1,40 +1,244 @@
-"""Every claim of the paper against the committed results: those that hold and those that do not, as we found them."""
+"""Every claim of the paper put to a statistical test, those that hold and those that do not, as we found them.
 
+The intervals are computed from the trials on file by another route than fedelect's (`plain_reading`: numpy and scipy,
+straight from the files), and decide by themselves; what fedelect makes of the same files must agree: each mean, each
+interval, each outcome and the verdict on file. A claim without trials is skipped by name.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import numpy as np
 import pytest
-from tests.reproduce.committed import ROOT, committed, committed_on_atlas
+from tests.reproduce.committed import ROOT, tracked
+from tests.reproduce.made_up_results import put
+from tests.reproduce.plain_reading import Folder
+from tests.reproduce.recomputed_claims import QUICK, Check
+from tests.reproduce.recomputed_theory import recomputed, verdict
 
-from fedelect.reproduce import CLAIMS, PRESETS, Evidence, assess, experiment
+from fedelect.equations import intervals, metrics
+from fedelect.reproduce import (
+    CLAIMS,
+    EXPERIMENTS,
+    PRESETS,
+    Evidence,
+    LibraryOnFile,
+    Series,
+    assess,
+    committed_library,
+    committed_library_on_atlas,
+    experiment,
+)
+from fedelect.reproduce.catalogue import quick_init
 from fedelect.reproduce.claims import Claim
 from fedelect.reproduce.document import read_verdicts
+from fedelect.reproduce.measurements import keep_measurement
+from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
+from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
+from fedelect.reproduce.measurements.losses import Losses
+from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
+from fedelect.scenario import preset
+from fedelect.seeds import stream
 
-pytestmark = pytest.mark.paper
+SOURCES = {"trained": "verdicts.json", "on the atlas": "verdicts-on-atlas.json"}
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
-    """By the file of verdicts: what they were judged by."""
-    folder = tmp_path_factory.mktemp("committed")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the committed results."""
+    return tracked(tmp_path_factory.mktemp("committed"))
+
+
+@pytest.fixture(scope="module")
+def again(root: Path) -> dict[str, dict[str, list[Check]]]:
+    """By source: every claim's checks, recomputed."""
+    folders = {"trained": "results", "on the atlas": "results-on-atlas"}
+    return {source: recomputed(root / "reproduction" / folder) for source, folder in folders.items()}
+
+
+@pytest.fixture(scope="module")
+def evidence(root: Path) -> dict[str, Evidence]:
+    """By source: the same files as fedelect reads them."""
     return {
-        "verdicts.json": Evidence(library=committed(folder), preset=PRESETS["paper"]),
-        "verdicts-on-atlas.json": Evidence(library=committed_on_atlas(folder), preset=PRESETS["paper"].on_atlas()),
+        "trained": Evidence(library=committed_library(root), preset=PRESETS["paper"]),
+        "on the atlas": Evidence(library=committed_library_on_atlas(root), preset=PRESETS["paper"].on_atlas()),
     }
 
 
-@pytest.mark.parametrize("file", ["verdicts.json", "verdicts-on-atlas.json"])
-@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.key)
-def test_the_results_give_the_verdict_on_file(claim: Claim, file: str, evidence: dict[str, Evidence]) -> None:
-    verdicts = read_verdicts(ROOT / "reproduction" / file)
-    if claim.key not in verdicts:
-        assert "on-atlas" in file and not experiment(claim.where).in_main_world
-        return
-    kept = verdicts[claim.key]
-    finding = assess(claim, evidence[file])
-    assert (finding.verdict, list(finding.outcomes)) == (kept.verdict, kept.outcomes)
-    if finding.verdict == "not measured yet":
-        pytest.skip(f"not measured yet: {claim.key}")
-    for check, measured, outcome in zip(claim.checks, finding.measured, finding.outcomes, strict=True):
-        assert measured is not None and measured.low is not None and measured.high is not None
-        inside = check.claimed.low < measured.low and measured.high < check.claimed.high
-        outside = measured.high <= check.claimed.low or measured.low >= check.claimed.high
-        assert {"holds": inside, "fails": outside, "undecided": not inside and not outside}[outcome]
-    assert finding.why, f"{claim.key}: no reason is given for {finding.verdict!r}"
+def same(claim: Claim, checks: list[Check], evidence: Evidence) -> None:
+    """fedelect finds the same means, intervals, outcomes and verdict."""
+    finding = assess(claim, evidence)
+    assert len(checks) == len(finding.measured)
+    ours = zip(claim.checks, finding.measured, finding.outcomes, strict=True)
+    for (estimate, low, high, decides), (check, measured, outcome) in zip(checks, ours, strict=True):
+        assert (check.claimed.low, check.claimed.high) == pytest.approx((low, high), rel=1e-9), check.name
+        assert check.decides == decides and (estimate is None) == (measured is None), check.name
+        if estimate is not None and measured is not None:
+            assert measured.mean == pytest.approx(estimate.mean, rel=1e-6, abs=1e-9), check.name
+            assert (measured.low is None) == (estimate.low is None), check.name
+            if estimate.low is not None and estimate.high is not None:
+                assert measured.low == pytest.approx(estimate.low, rel=1e-5, abs=1e-8), check.name
+                assert measured.high == pytest.approx(estimate.high, rel=1e-5, abs=1e-8), check.name
+            assert estimate.outcome(low, high) == outcome, check.name
+    assert verdict(checks) == finding.verdict
+
+
+CASES = [
+    pytest.param(claim, source, id=f"{claim.key}, {source}")
+    for claim in CLAIMS
+    for source in SOURCES
+    if source == "trained" or experiment(claim.where).in_main_world
+]
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(("claim", "source"), CASES)
+def test_the_trials_on_file_show_what_the_verdict_says(
+    claim: Claim, source: str, again: dict[str, dict[str, list[Check]]], evidence: dict[str, Evidence]
+) -> None:
+    on_file = read_verdicts(ROOT / "reproduction" / SOURCES[source])
+    checks = again[source][claim.key]
+    same(claim, checks, evidence[source])
+    assert verdict(checks) == on_file[claim.key].verdict
+    if verdict(checks) == "not measured yet":
+        pytest.skip(f"no trials on file, {source}: {claim.key}")
+    assert assess(claim, evidence[source]).why
+
+
+def test_every_claim_is_recomputed(tmp_path: Path) -> None:
+    assert set(recomputed(tmp_path)) == {claim.key for claim in CLAIMS}
+
+
+def everything(folder: Path) -> Evidence:
+    """Made-up results of every series and measurement: means, spreads and cohorts at random, but the same each time."""
+    library = LibraryOnFile(folder=folder, base=preset("paper"), known_digest="none", block=15)
+    rng = stream(5, "made up")
+    longest: dict[Series, int] = {}
+    for demand in (demand for one in EXPERIMENTS for demand in one.demands):
+        longest[demand.series] = max(demand.slots, longest.get(demand.series, 0))
+    for series, slots in longest.items():
+        clients, budget = series.world.clients, series.world.budget
+        level = rng.uniform(0.76, 0.88)
+        opinions = np.clip(level + rng.normal(0, 0.05, (30, slots)) + rng.normal(0, 0.02, (30, 1)), 0.0, 1.0)
+        opinions[3, 7] = np.nan
+        cohorts = np.sort(np.argsort(rng.random((30, slots, clients)), axis=2)[:, :, :budget], axis=2)
+        shares = rng.uniform(0.04, 0.06, (slots, clients))
+        beliefs: dict[str, Any] = {}
+        if series.framework == "da":
+            beliefs = {"belief_sums": 15 * shares, "belief_squares": 15 * (shares**2 + 1e-7), "residuals": shares[:, 0]}
+        put(library, series, opinions, cohorts=cohorts, **beliefs)
+    for name, value in made_up_measurements(rng).items():
+        keep_measurement(library, PRESETS["paper"], name, value)
+    return Evidence(library=library, preset=PRESETS["paper"])
+
+
+def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
+    rows = [
+        ComplexityRow(
+            clients=clients,
+            arms=1,
+            quick_init_operations=1.0,
+            bp_ucb_operations=1.0,
+            quick_init_ms=rng.uniform(0.1, 0.5, 7).tolist(),
+            bp_ucb_ms=rng.uniform(0.1, 0.5, 7).tolist(),
+        )
+        for clients in (20, 100)
+    ]
+    counts = {name: 40 for name in ("corollary_holds", "theorem_holds", "settled", "settled_in_ten")}
+    settled = ConvergenceRow(
+        scale=1e-3, topologies=50, theorem_as_printed_holds=3, median_rounds=2.0, broken_promises=1, **counts
+    )
+    curves = [
+        RegretCurve(
+            selector=name,
+            exploration=1.0,
+            theorem="any",
+            trials=4,
+            slots=[1, 9],
+            mean=[0.1, float(rng.uniform(1.0, 9.0))],
+            half_width=[0.0, 0.5],
+            bound=[2.0, 5.0],
+            ceiling=[1.0, float(rng.uniform(4.0, 6.0))],
+            violated=[],
+        )
+        for name in ("Quick-Init UCB", "BP-UCB")
+    ]
+    gaps = {"optimum": 0.9, "smallest_gap": 0.1, "largest_gap": 0.2}
+    world = RegretWorld(name="any", clients=6, budget=2, curves=curves, **gaps)
+    losses = {budget: (1.0 + rng.uniform(0, 0.02, (30, 15))).tolist() for budget in (5, 10, 15, 20)}
+    return {
+        "losses": Losses(losses=losses),
+        "complexity": ComplexityTable(budget=5, slots=9, rows=rows),
+        "convergence": ConvergenceTable(clients=20, tolerance=1e-9, rounds=9, rows=[settled]),
+        "regret": Regret(worlds=[world, world]),
+    }
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Check]], Evidence]:
+    folder = tmp_path_factory.mktemp("made-up") / "results"
+    evidence = everything(folder)
+    return recomputed(folder), evidence
+
+
+def test_the_plain_reading_agrees_with_fedelect_on_every_claim(
+    made_up: tuple[dict[str, list[Check]], Evidence],
+) -> None:
+    checks, evidence = made_up
+    for claim in CLAIMS:
+        same(claim, checks[claim.key], evidence)
+    verdicts = [verdict(own) for own in checks.values()]
+    assert "not measured yet" not in verdicts
+    assert all(verdicts.count(kind) for kind in ("holds", "holds in part", "does not hold", "undecided"))
+
+
+def test_the_plain_reading_on_numbers_worked_by_hand(tmp_path: Path) -> None:
+    library = LibraryOnFile(folder=tmp_path, base=preset("paper"), known_digest="none", block=2)
+    put(library, quick_init(), [[0.9, np.nan, 0.6], [0.5, 0.7, 0.9]], untrained=0.3, cohorts=[0, 1, 2, 3, 9])
+    trials = Folder(tmp_path).trials(QUICK, slots=3)
+    assert trials is not None
+    assert trials.averages[0] == pytest.approx([0.6, 0.6, 0.6])
+    assert trials.averages[1] == pytest.approx([0.4, 0.5, 0.6])
+    slots, values, reached = trials.first(0.59)
+    assert slots == {0: 1.0, 1: 3.0} and values == pytest.approx({0: 0.6, 1: 0.6}) and reached == 2
+    assert trials.first(0.7)[0] == {0: 3.0, 1: 3.0} and trials.first(0.7)[2] == 0
+    assert trials.elections(9).tolist() == [3.0, 3.0] and trials.elections(4).tolist() == [0.0, 0.0]
+
+
+WRONG: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
+    "a running mean without its first term": (
+        metrics,
+        "running_mean",
+        lambda right: lambda curve, untrained=None: right(curve),
+    ),
+    "a target reached one slot late": (
+        metrics,
+        "time_to_target",
+        lambda right: lambda curve, target: right(curve, target)._replace(slot=right(curve, target).slot + 1),
+    ),
+    "a target reached by the last slot below it": (
+        metrics,
+        "time_to_target",
+        lambda right: lambda curve, target: right(curve, target + 0.005),
+    ),
+    "a normal interval in place of Student's": (intervals, "student_t_quantile", lambda right: lambda p, degrees: 1.96),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_wrong_formula_would_be_noticed(
+    mistake: str, made_up: tuple[dict[str, list[Check]], Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks, evidence = made_up
+    module, name, wrong = WRONG[mistake]
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    noticed = 0
+    for claim in CLAIMS:
+        try:
+            same(claim, checks[claim.key], evidence)
+        except AssertionError:
+            noticed += 1
+    assert noticed >= 5

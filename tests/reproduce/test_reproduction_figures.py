@@ -15,7 +15,12 @@ from fedelect.reproduce.claims import VERDICTS
 
 pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the library
 
-TRIALS = {"network": "0 trials", "convergence": "10 trials", "complexity": "1 trial", "regret": "2 to 4 trials"}
+TRIALS = {
+    "network": "0 trials",
+    "convergence": "10 trials",
+    "complexity": "2 trials (repetitions)",
+    "regret": "2 to 4 trials",
+}
 
 
 def texts(path: Path) -> str:

@@ -22,7 +22,7 @@ from fedelect.runtime.talk import Command, Notice, Stop
 from fedelect.runtime.transport import Inbox, MemoryNetwork, MemoryTransport
 from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
 from fedelect.seeds import derive, stream
-from fedelect.selectors import BpUcb
+from fedelect.selectors import BpGp, BpUcb
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints
 
 
@@ -55,9 +55,12 @@ def opinions_of(slot: int, clients: int) -> dict[int, float | None]:
     }
 
 
-def dense_cohorts(where: Place, slots: int, seed: int = 1) -> list[tuple[Cohort, tuple[float, ...]]]:
-    """What BP-UCB elects from dense beliefs, with the same opinions."""
-    dense = BpUcb(clients=where.clients, budget=where.config.budget, seed=derive(seed, "selection", 0))
+def dense_cohorts(
+    where: Place, slots: int, seed: int = 1, *, rule: str = "bp-ucb"
+) -> list[tuple[Cohort, tuple[float, ...]]]:
+    """What BP-UCB, or BP-GP, elects from dense beliefs, with the same opinions."""
+    kind: type[BpUcb] | type[BpGp] = BpGp if rule == "bp-gp" else BpUcb
+    dense = kind(clients=where.clients, budget=where.config.budget, seed=derive(seed, "selection", 0))
     elected = []
     for slot in range(1, slots + 1):
         ask = dense.ask()

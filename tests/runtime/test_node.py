@@ -12,10 +12,11 @@ from fedelect.protocol import FRAME_LIMIT, SignedValue, Vote
 from fedelect.runtime.demo import ServerSide
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Begin, Missing, Skipped, Trouble, decode_logs
+from fedelect.runtime.talk import SLOTS_NAME, Begin, Missing, Phase, Skipped, Trouble, decode_logs
 from fedelect.runtime.transport import MemoryNetwork
 from fedelect.seeds import stream
 
+PHASES = ("exchanging", "flooding", "certifying", "decided")
 Crews = Callable[..., tuple[MemoryCrew, ServerSide, dict[int, Path]]]
 
 
@@ -96,6 +97,45 @@ def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_
     assert server.hold(4, within_s=30.0, all_of=frozenset(range(5))).done == frozenset(range(5))
     crew.tell(4, Begin(slot=4, judged=3))  # it has signed in it
     assert crew.listen(lambda client, notice: client == 4 and isinstance(notice, Skipped), 5.0)
+
+
+def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_patience_is_long(crews: Crews) -> None:
+    crew, server, _ = crews(faults=1, patience=300, resend_s=0.1, slot_s=60.0)  # silence would take half a minute
+    hold_all(server, place(), 2)
+    crew.stop(4)
+    rest = frozenset(range(4))
+    for slot in (3, 4):
+        given = opinions_of(slot - 1, 5)
+        server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in rest})
+        held = server.hold(slot, within_s=20.0, all_of=rest)
+        assert held.certificate is not None and held.done == rest, held.reason
+    crew.start(4)
+    hold_all(server, place(), 1, first=5, within_s=20.0)  # it is waited for again
+
+
+def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named(crews: Crews) -> None:
+    crew, server, _ = crews(faults=1, patience=300, resend_s=0.1, slot_s=60.0)
+    crew.stop(4)
+    crew.stop(3)
+    crew.start(3)  # it has never seen 4
+    rest = frozenset(range(4))
+    server.begin_with(1, judged=0, opinions=dict.fromkeys(rest))
+    assert server.hold(1, within_s=20.0, all_of=rest).done == rest
+
+
+def test_a_peer_says_how_far_it_is_and_what_it_has_sent(crews: Crews) -> None:
+    crew, server, folders = crews()
+    hold_all(server, place(), 2)
+    crew.close()
+    crew.listen(lambda client, notice: False, 0.05)
+    for client, folder in folders.items():
+        logs = decode_logs((folder / SLOTS_NAME).read_bytes())
+        for log in logs:
+            said = [one for who, one in crew.heard if who == client and isinstance(one, Phase) and one.slot == log.slot]
+            order = [PHASES.index(one.phase) for one in said]
+            assert order == sorted(set(order)) and order[0] == 0 and order[-1] == len(PHASES) - 1
+            assert [one.sent for one in said] == sorted(one.sent for one in said) and 0 < said[-1].sent <= log.sent
+            assert said[-1].sent_bytes <= log.sent_bytes
 
 
 def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_not(crews: Crews) -> None:

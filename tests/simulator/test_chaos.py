@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
+from fedelect.protocol import Appraisal, GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
 from fedelect.protocol import inbox as inbox_module
+from fedelect.protocol.history import Appraisals
 from fedelect.protocol.history.memory import Memory
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
@@ -17,6 +18,8 @@ from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, ru
 
 CRASHES = ChaosPlan(clients=5, slots=2, faults=1)
 LIARS = ChaosPlan(clients=4, slots=2, faults=1, liars=1)
+BY_SET = ChaosPlan(clients=5, slots=5, faults=1, rule="bp-gp")  # three slots of opening
+LIARS_BY_SET = ChaosPlan(clients=4, slots=5, faults=1, liars=1, rule="bp-gp")
 
 
 def ed25519_keys(clients: int, seed: int) -> tuple[Sequence[Signer], Verifier]:
@@ -43,6 +46,13 @@ def test_a_liar_never_splits_a_slot(part: int) -> None:
     assert sum(outcome.refused for outcome in outcomes) > 0
 
 
+@pytest.mark.parametrize("plan", [BY_SET, LIARS_BY_SET], ids=["crashes", "liars"])
+def test_by_bp_gp_no_slot_is_split_and_no_vote_is_guessed(plan: ChaosPlan) -> None:
+    outcomes = [run_chaos(seed, plan) for seed in range(80)]
+    check(outcomes)
+    assert sum(outcome.decided for outcome in outcomes) > 80 * plan.slots // 3
+
+
 def test_two_liars_among_seven_never_split_a_slot() -> None:
     check([run_chaos(seed, ChaosPlan(clients=7, slots=2, faults=2, liars=2)) for seed in range(20)])
 
@@ -52,13 +62,14 @@ def test_with_real_signatures_it_is_the_same() -> None:
     check([run_chaos(seed, plan) for seed in range(20)])
 
 
-@pytest.mark.parametrize("faults", [0, 1, 2])
-def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot(faults: int) -> None:
-    plan = ChaosPlan(clients=5, slots=3, faults=faults, calm=True)
-    for seed in range(25):
+@pytest.mark.parametrize(("faults", "rule"), [(0, "bp-ucb"), (1, "bp-ucb"), (2, "bp-ucb"), (1, "bp-gp"), (2, "bp-gp")])
+def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot(faults: int, rule: str) -> None:
+    slots = 3 if rule == "bp-ucb" else 5
+    plan = ChaosPlan(clients=5, slots=slots, faults=faults, calm=True, rule=rule)
+    for seed in range(25 if rule == "bp-ucb" else 12):
         outcome = run_chaos(seed, plan)
         assert outcome.sound and not outcome.undecided, outcome
-        assert outcome.decided == 3, outcome
+        assert outcome.decided == slots, outcome
         assert outcome.refused == 0
 
 
@@ -72,6 +83,7 @@ def test_plans_that_make_no_sense_are_refused() -> None:
         ({"liars": 2}, "liars must be from 0 to the 1 faults"),
         ({"liars": 1, "calm": True}, "nobody lies while all is calm"),
         ({"slots": 0}, "slots"),
+        ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp"),
     ):
         arguments: dict[str, Any] = {"faults": 1} | changes
         with pytest.raises(ConfigurationError, match=match):
@@ -121,12 +133,33 @@ def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Memory, "check_vote", lambda memory, vote: None)
 
 
+def a_peer_that_guesses_what_it_does_not_know(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Appraisals, "lacking", lambda appraisals: ())
+
+
+def no_look_at_the_seal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Appraisals, "check", lambda appraisals, appraisal, certificate: None)
+
+
+def a_vote_without_the_appraisal_behind_it(patch: pytest.MonkeyPatch) -> None:
+    honest = Peer._vote
+
+    def vote(peer: Peer) -> list[Any]:
+        effects = honest(peer)
+        return [effect for effect in effects if not isinstance(getattr(effect, "record", None), Appraisal)]
+
+    patch.setattr(Peer, "_vote", vote)
+
+
 BROKEN: list[tuple[Callable[[pytest.MonkeyPatch], None], ChaosPlan, str]] = [
     (a_quorum_of_half, ChaosPlan(clients=4, slots=2, faults=1), "split"),
     (a_peer_that_forgets_what_it_signed, CRASHES, "signed two votes"),
     (a_disk_that_confirms_and_forgets, CRASHES, "signed two votes"),
     (no_look_at_the_predecessor, ChaosPlan(clients=5, slots=4, faults=1), "another slot or history"),
     (no_look_at_signatures, LIARS, ""),
+    (a_peer_that_guesses_what_it_does_not_know, BY_SET, "does not follow from history"),
+    (no_look_at_the_seal, LIARS_BY_SET, "another appraisal"),
+    (a_vote_without_the_appraisal_behind_it, BY_SET, "before the appraisal"),
 ]
 
 
@@ -139,6 +172,15 @@ def test_broken_peers_are_caught(
     assert found is not None
     monkeypatch.undo()
     assert run_chaos(found.seed, plan).sound  # and the honest ones go through the same unharmed
+
+
+def test_links_say_what_is_true_late_or_never_and_unless_all_is_calm_also_what_is_not() -> None:
+    wild, calm = ([draw(seed, replace(CRASHES, calm=quiet)) for seed in range(40)] for quiet in (False, True))
+    assert {schedule.noticed_s for schedule in wild} == {None, 0.1, 0.3, 0.6}
+    rumours = [rumour for schedule in wild for rumour in schedule.rumours]
+    assert {rumour.lost for rumour in rumours} == {True, False}
+    assert not any(schedule.rumours for schedule in calm)
+    assert all(one.neighbour in schedule.config.neighbours[one.client] for schedule in wild for one in schedule.rumours)
 
 
 def test_a_crash_strikes_where_it_is_told_to() -> None:

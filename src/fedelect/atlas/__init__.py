@@ -12,7 +12,9 @@ from fedelect.atlas.ranks import cohorts_at as cohorts_at
 from fedelect.atlas.table import Atlas as Atlas
 from fedelect.atlas.table import AtlasPlan as AtlasPlan
 from fedelect.atlas.truth import Truth as Truth
+from fedelect.atlas.truth import level_contenders as level_contenders
 from fedelect.atlas.truth import scenario_truth as scenario_truth
+from fedelect.atlas.truth import seed_sets_apart as seed_sets_apart
 from fedelect.atlas.truth import table_truth as table_truth
 
 __all__ = [
@@ -25,9 +27,11 @@ __all__ = [
     "cohort_ranks",
     "cohorts_at",
     "drawn_seed",
+    "level_contenders",
     "load_atlas",
     "save_atlas",
     "scenario_truth",
+    "seed_sets_apart",
     "shipped_atlases",
     "table_truth",
 ]

@@ -86,6 +86,34 @@ def scenario_truth(atlas: Atlas) -> Truth:
     return Truth(atlas.config.clients, values, int(atlas.contenders[choice.best]), choice.optimum)
 
 
+def level_contenders(atlas: Atlas, *, confidence: float = 0.95) -> Ints:
+    """The contenders that the valuing half of the fresh seeds cannot tell from the optimum, itself left out.
+
+    A contender can be told from it if the Student t interval of (optimum - contender) over these seeds, which all
+    cohorts share, lies above 0. Each is judged by itself: of many that are truly worse a few are left undecided.
+
+    Returns:
+        (n,) numbers of cohorts, ascending.
+    """
+    means = atlas.fresh_means()
+    best = choose_and_value(means).best
+    behind = means[len(means) // 2 :, [best]] - means[len(means) // 2 :]
+    intervals = [mean_interval(column, confidence=confidence) for column in behind.T]
+    level = [interval.low is None or interval.low <= 0.0 for interval in intervals]
+    return np.asarray(atlas.contenders[np.array(level) & (np.arange(len(level)) != best)])
+
+
+def seed_sets_apart(atlas: Atlas) -> float:
+    """By how much the contenders are worth more in the table than by the valuing half of the fresh seeds, on average.
+
+    Contenders look good in the table, partly by luck, which makes this positive; and the seeds of either set have
+    some luck in common for all cohorts, which may go either way. `scenario_truth` has all other cohorts from the
+    table: compared with contenders they are off by about as much.
+    """
+    fresh = atlas.fresh_means()
+    return float(atlas.seed_means()[:, atlas.contenders].mean() - fresh[len(fresh) // 2 :].mean())
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The best of some contenders.

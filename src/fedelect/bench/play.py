@@ -50,6 +50,7 @@ def play_together(
     slots: int,
     trials: int,
     seed: int,
+    first_trial: int = 0,
     progress: Callable[[int], None] = lambda slot: None,
 ) -> list[Elections]:
     """What the selectors of these specifications do, played side by side slot by slot, in their order.
@@ -62,13 +63,15 @@ def play_together(
         slots: T.
         trials: How many each; within one all have the same training seeds.
         seed: Seed of the runs.
+        first_trial: The number of the first trial.
         progress: Told the number of each slot that is finished.
     """
-    plans = [_fitting_plan(stage.world, spec, slots, trials, seed) for spec in parse_selectors(list(texts))]
+    numbers = range(first_trial, first_trial + trials)
+    plans = [_fitting_plan(stage.world, spec, slots, numbers.stop, seed) for spec in parse_selectors(list(texts))]
     cast = [
         Replica(text, trial, stage.world, plan.build(plan.selectors[0], stage.world, trial))
         for text, plan in zip(texts, plans, strict=True)
-        for trial in range(trials)
+        for trial in numbers
     ]
     frameworks = [plan.framework for plan in plans for _ in range(trials)]
     cohorts = np.empty((len(cast), slots, stage.world.budget), dtype=np.int64)
@@ -99,10 +102,12 @@ class Player:
         slots: T.
         trials: How many each; within one all selectors draw the same training seeds.
         seed: Seed of the runs: selectors and drawn training seeds.
+        first_trial: The number of the first trial.
     """
 
-    def __init__(self, atlas: Atlas, *, slots: int, trials: int, seed: int) -> None:
+    def __init__(self, atlas: Atlas, *, slots: int, trials: int, seed: int, first_trial: int = 0) -> None:
         self._atlas, self._slots, self._trials, self._seed = atlas, slots, trials, seed
+        self._first_trial = first_trial
 
     def play(self, text: str) -> Elections | Failed:
         """What the selector of that specification does; or what went wrong."""
@@ -114,7 +119,14 @@ class Player:
     def elections(self, text: str) -> Elections:
         """What the selector of that specification does; whatever goes wrong is raised."""
         stage = Stage(self._atlas.world, AtlasEngine(self._atlas))
-        (elections,) = play_together(stage, [text], slots=self._slots, trials=self._trials, seed=self._seed)
+        (elections,) = play_together(
+            stage,
+            [text],
+            slots=self._slots,
+            trials=self._trials,
+            seed=self._seed,
+            first_trial=self._first_trial,
+        )
         return elections
 
 
@@ -122,9 +134,7 @@ def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, 
     """With a server if the selector finds there what it needs, else without."""
 
     def plan(framework: FrameworkName) -> Plan:
-        return Plan(
-            config=world.config, framework=framework, selectors=(spec,), slots=slots, trials=trials, seed=seed
-        )  # fmt: skip
+        return Plan(config=world.config, framework=framework, selectors=(spec,), slots=slots, trials=trials, seed=seed)
 
     try:
         plan("fa").build(spec, world, 0)

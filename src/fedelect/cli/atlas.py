@@ -11,7 +11,17 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from fedelect.atlas import LIMIT, Atlas, AtlasPlan, build_atlas, load_atlas, scenario_truth, table_truth
+from fedelect.atlas import (
+    LIMIT,
+    Atlas,
+    AtlasPlan,
+    build_atlas,
+    level_contenders,
+    load_atlas,
+    scenario_truth,
+    seed_sets_apart,
+    table_truth,
+)
 from fedelect.cli.load import load_config, load_data
 from fedelect.cli.progress import Bar
 from fedelect.federation import DEFAULT_ENGINE
@@ -100,6 +110,8 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
             "value": scenario.optimum.mean,
             "half_width": scenario.optimum.half_width,
             "seeds": scenario.optimum.count,
+            "level": [list(atlas.cohort(rank)) for rank in level_contenders(atlas).tolist()],
+            "table_less_fresh": seed_sets_apart(atlas),
         },
         "table": {
             "cohort": list(atlas.cohort(table.best)),
@@ -135,6 +147,13 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
     rows.add_row(f"first clients, {first['place']}. of all", _members(first["cohort"]), f"{first['value']:.4f}")
     rows.add_row("a random cohort", "", f"{table['mean']:.4f}")
     console.print(rows)
+    console.print(
+        f"{len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "
+        f"its {best['seeds']} valuing seeds (95 %, each by itself); in the table contenders are worth "
+        f"{best['table_less_fresh']:+.4f} against these",
+        highlight=False,
+        soft_wrap=True,
+    )
     noise = "" if table["seed_noise"] is None else f"; standard deviation between seeds {table['seed_noise']:.4f}"
     if table["largest_gap"] is not None:
         console.print(

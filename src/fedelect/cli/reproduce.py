@@ -1,5 +1,6 @@
 """`fedelect reproduce`: the paper's figures and tables, one by one or all."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +13,10 @@ from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
-from fedelect.processes import usable_cores
+from fedelect.processes import places_for
 from fedelect.reproduce import (
     EXPERIMENTS,
+    MEASUREMENTS,
     PRESETS,
     BlockTask,
     Context,
@@ -30,7 +32,6 @@ from fedelect.reproduce import (
     hours,
     in_order,
     measure,
-    measurement_path,
     play,
     seconds_for_a_slot,
     write_document,
@@ -45,8 +46,9 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="The label of a figure or table (`list` names them), `all`, `calibration` to try the settings that "
-            "the paper leaves open, or `document` to write docs/REPRODUCTION.md from the results on file."
+            help="The label of a figure or table (`list` names them), `all`, `losses` for what panel (a) of 1_2 is "
+            "measured by and nothing else, `calibration` to try the settings that the paper leaves open, or `document` "
+            "to write docs/REPRODUCTION.md from the results on file."
         ),
     ],
     preset: Annotated[
@@ -75,7 +77,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
-    cores = workers or usable_cores()
+    cores = places_for(workers)
     if name == "list":
         _print_list(console)
         return
@@ -92,9 +94,12 @@ def reproduce(
     atlas = atlas or shipped_atlases()["paper"]
     library = _library(chosen, results, atlas if on_atlas else None)
     try:
-        _play(wanted, chosen, library, cores, console)
-        if not on_atlas:
-            _measure(wanted, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
+        with library.writing():
+            if name not in MEASUREMENTS:
+                _play(wanted, chosen, library, cores, console)
+            if not on_atlas:
+                names = [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
+                _measure(names, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
@@ -105,7 +110,8 @@ def reproduce(
 
 def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
     if not on_atlas:
-        return EXPERIMENTS if name == "all" else (experiment(name),)
+        measured = tuple(one for one in EXPERIMENTS if name in one.measurements)
+        return EXPERIMENTS if name == "all" else measured or (experiment(name),)
     possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
     if name != "all" and experiment(name) not in possible:
         names = ", ".join(one.name for one in possible)
@@ -158,13 +164,22 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
             bar.stop()
 
 
-def _measure(wanted: Sequence[Experiment], context: Context, console: Console) -> None:
+def _measure(names: Sequence[str], context: Context, console: Console) -> None:
     """Make the measurements that are not on file."""
-    for one in wanted:
-        for measurement in one.measurements:
-            if not measurement_path(context.library.folder, measurement).exists():
-                console.print(f"measuring: {measurement}", highlight=False)
-            measure(measurement, context)
+    for name in names:
+        bar = Bar(f"measuring: {name}", "parts", console)
+
+        def show(finished: int, total: int, *, bar: Bar = bar, name: str = name) -> None:
+            if console.is_terminal:
+                bar.show(finished, total)
+            else:  # a log has no bar to look at
+                console.print(f"measuring: {name}, {finished} of {total} parts", highlight=False)
+
+        try:
+            measure(name, dataclasses.replace(context, progress=show))
+        finally:
+            if console.is_terminal:
+                bar.stop()
 
 
 def _calibrate(console: Console, workers: int) -> None:

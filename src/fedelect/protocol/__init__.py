@@ -4,6 +4,8 @@
 federation's server needs `PeerConfig`, a verifier and `CertificateChain`, and nothing else of this.
 """
 
+from fedelect.protocol.configuration import MEMORY as MEMORY
+from fedelect.protocol.configuration import RULES as RULES
 from fedelect.protocol.configuration import PeerConfig as PeerConfig
 from fedelect.protocol.history import Admission as Admission
 from fedelect.protocol.history import CertificateChain as CertificateChain
@@ -12,7 +14,9 @@ from fedelect.protocol.history import OwnRewards as OwnRewards
 from fedelect.protocol.history import Proof as Proof
 from fedelect.protocol.history import TwoValues as TwoValues
 from fedelect.protocol.history import TwoVotes as TwoVotes
+from fedelect.protocol.history import to_claim as to_claim
 from fedelect.protocol.peer import Peer as Peer
+from fedelect.protocol.signed import Appraisal as Appraisal
 from fedelect.protocol.signed import Certificate as Certificate
 from fedelect.protocol.signed import KeyedHashSigner as KeyedHashSigner
 from fedelect.protocol.signed import KeyedHashVerifier as KeyedHashVerifier
@@ -26,6 +30,7 @@ from fedelect.protocol.signed import simulated_signers as simulated_signers
 from fedelect.protocol.slot import BeliefExchange as BeliefExchange
 from fedelect.protocol.slot import Entry as Entry
 from fedelect.protocol.slot import decide as decide
+from fedelect.protocol.slot import worth_of as worth_of
 from fedelect.protocol.transitions import OPEN as OPEN
 from fedelect.protocol.transitions import TRANSITIONS as TRANSITIONS
 from fedelect.protocol.transitions import Event as Event
@@ -33,6 +38,8 @@ from fedelect.protocol.transitions import State as State
 from fedelect.protocol.transitions import mermaid as mermaid
 from fedelect.protocol.transitions import next_state as next_state
 from fedelect.protocol.wire import FRAME_LIMIT as FRAME_LIMIT
+from fedelect.protocol.wire import AppraisalMessage as AppraisalMessage
+from fedelect.protocol.wire import AppraisalRequest as AppraisalRequest
 from fedelect.protocol.wire import BeliefMessage as BeliefMessage
 from fedelect.protocol.wire import BeliefSettled as BeliefSettled
 from fedelect.protocol.wire import CohortAgreed as CohortAgreed
@@ -56,9 +63,14 @@ from fedelect.protocol.wire import encode as encode
 
 __all__ = [
     "FRAME_LIMIT",
+    "MEMORY",
     "OPEN",
+    "RULES",
     "TRANSITIONS",
     "Admission",
+    "Appraisal",
+    "AppraisalMessage",
+    "AppraisalRequest",
     "BeliefExchange",
     "BeliefMessage",
     "BeliefSettled",
@@ -104,4 +116,6 @@ __all__ = [
     "mermaid",
     "next_state",
     "simulated_signers",
+    "to_claim",
+    "worth_of",
 ]

@@ -14,7 +14,13 @@ from fedelect.vocabulary import check_budget
 READINGS = ("ising", "evidence")
 """The two readings of the paper's beliefs; see docs/BELIEFS.md."""
 
-_NAME = b"fedelect/configuration/1\0"
+RULES = {"bp-ucb": 0.01, "bp-gp": 2.0}
+"""How a cohort follows from maps and history, and the exploration that each rule takes unless told."""
+
+MEMORY = 96
+"""Most cohorts that the rule "bp-gp" remembers unless told."""
+
+_NAMES = {"bp-ucb": b"fedelect/configuration/1\0", "bp-gp": b"fedelect/configuration/bp-gp/1\0"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +33,10 @@ class PeerConfig:
         edges: (one, other) links of the graph, each once.
         couplings: J of each link, in the order of `edges`.
         keys: Public key of each client, in client order; what they mean is up to the verifier.
-        exploration: mu.
+        rule: "bp-ucb" (the paper's: the highest indices) or "bp-gp" (the set that may be worth most).
+        exploration: mu under "bp-ucb", how much to hope for under "bp-gp"; None for the rule's own.
+        forgetting: Under "bp-gp", what is left of a worth's weight after each slot.
+        memory: Under "bp-gp", most cohorts remembered.
         seed: Fixes cold-start groups and ties.
         reading: "ising" (messages between neighbours) or "evidence" (belief = opinion squared, no messages).
         rounds: Rounds of belief messages in each slot.
@@ -45,7 +54,10 @@ class PeerConfig:
     edges: tuple[tuple[int, int], ...]
     couplings: tuple[float, ...]
     keys: tuple[bytes, ...]
-    exploration: float = 0.01
+    rule: str = "bp-ucb"
+    exploration: float | None = None
+    forgetting: float = 1.0
+    memory: int = MEMORY
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10
@@ -62,8 +74,7 @@ class PeerConfig:
         object.__setattr__(self, "keys", tuple(map(bytes, self.keys)))
         check_budget(self.clients, self.budget)
         check_exchange(self.rounds, self.damping)
-        if not 0.0 <= self.exploration < math.inf:
-            raise ConfigurationError(f"exploration must be a finite number >= 0, got {self.exploration!r}")
+        self._check_rule()
         if self.reading not in READINGS:
             raise ConfigurationError(f"reading must be one of {', '.join(READINGS)}, got {self.reading!r}")
         if not (0.0 < self.resend_s < self.slot_s < math.inf and self.patience >= 1):
@@ -79,6 +90,18 @@ class PeerConfig:
         self.neighbours  # noqa: B018  a graph that cannot be used is refused now, not later
         self.flood_rounds  # noqa: B018
 
+    def _check_rule(self) -> None:
+        if self.rule not in RULES:
+            raise ConfigurationError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
+        if not 0.0 <= self.optimism < math.inf:
+            raise ConfigurationError(f"exploration must be a finite number >= 0, got {self.exploration!r}")
+        if not (0.0 < self.forgetting <= 1.0 and self.memory >= 2):
+            raise ConfigurationError(
+                f"forgetting must be > 0 and <= 1 and memory at least 2, got {self.forgetting!r} and {self.memory!r}"
+            )
+        if self.rule == "bp-ucb" and (self.forgetting, self.memory) != (1.0, MEMORY):
+            raise ConfigurationError("forgetting and memory are the rule bp-gp's; leave them out, or set that rule")
+
     def _check_faults(self) -> None:
         if self.faults < 0:
             raise ConfigurationError(f"faults must be at least 0, got {self.faults}")
@@ -91,6 +114,11 @@ class PeerConfig:
                 f"{self.faults} faults leave {self.clients - self.faults} of {self.clients} clients, fewer than the "
                 f"{self.quorum} signatures of a certificate; lower `faults`"
             )
+
+    @property
+    def optimism(self) -> float:
+        """`exploration`, or the rule's own."""
+        return RULES[self.rule] if self.exploration is None else self.exploration
 
     @property
     def quorum(self) -> int:
@@ -111,7 +139,7 @@ class PeerConfig:
     def digest(self) -> bytes:
         """Hash of all of the above, 32 bytes; floats count to the last bit. It also stands for the empty history."""
         fields = [
-            struct.pack("<QQd", self.clients, self.budget, self.exploration),
+            struct.pack("<QQd", self.clients, self.budget, self.optimism),
             str(self.seed).encode(),
             self.reading.encode(),
             struct.pack("<Qd", self.rounds, self.damping),
@@ -120,4 +148,6 @@ class PeerConfig:
             *(struct.pack("<QQd", *edge, coupling) for edge, coupling in zip(self.edges, self.couplings, strict=True)),
             *self.keys,
         ]
-        return digest(_NAME + b"".join(struct.pack("<I", len(field)) + field for field in fields))
+        if self.rule != "bp-ucb":
+            fields.append(struct.pack("<dQ", self.forgetting, self.memory))
+        return digest(_NAMES[self.rule] + b"".join(struct.pack("<I", len(field)) + field for field in fields))

@@ -11,7 +11,16 @@ from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.chain import HISTORY_LIMIT, statement_fault
 from fedelect.protocol.signed import SignedValue
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.wire.messages import (
+    Answer,
+    AppraisalMessage,
+    AppraisalRequest,
+    BeliefMessage,
+    GossipMessage,
+    HistoryRequest,
+    Message,
+    Request,
+)
 
 _LONGEST_LOCATOR = 100  # names in a request; doubling steps get through any history with fewer
 
@@ -29,8 +38,8 @@ def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
             f"client {client} got a message from client {sender} to client {message.receiver}; "
             f"it takes messages to itself from its neighbours {list(config.neighbours[client])}"
         )
-    if isinstance(message, HistoryRequest | HistoryMessage):
-        _check_history(message)
+    if isinstance(message, Request | Answer):
+        _check_history(message, config)
         return
     if message.slot < 1:
         raise RemoteProtocolError(f"client {sender} spoke of slot {message.slot}; slots are numbered from 1")
@@ -40,12 +49,15 @@ def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
         _check_gossip(message, config)
 
 
-def _check_history(message: HistoryRequest | HistoryMessage) -> None:
-    items, limit = (
-        (message.locator, _LONGEST_LOCATOR)
-        if isinstance(message, HistoryRequest)
-        else (message.certificates, HISTORY_LIMIT)
-    )
+def _check_history(message: Request | Answer, config: PeerConfig) -> None:
+    limit = _LONGEST_LOCATOR if isinstance(message, HistoryRequest) else HISTORY_LIMIT
+    items: tuple[object, ...]
+    if isinstance(message, AppraisalRequest | AppraisalMessage):
+        if config.rule != "bp-gp":
+            raise RemoteProtocolError(f"client {message.sender} spoke of appraisals; the rule {config.rule} has none")
+        items = message.certificates if isinstance(message, AppraisalRequest) else message.appraisals
+    else:
+        items = message.locator if isinstance(message, HistoryRequest) else message.certificates
     if not 0 < len(items) <= limit:
         raise RemoteProtocolError(
             f"client {message.sender} sent {len(items)} items of history; 1 to {limit} are allowed"

@@ -3,21 +3,23 @@
 It knows nothing of signatures and history: what it is given has been checked.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from fedelect.equations.beliefs import evidence_belief
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.signed import Certificate, SignedValue, Statement, Vote, map_hash
-from fedelect.protocol.signed.statements import one_nan
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Statement, Vote, map_hash
+from fedelect.protocol.signed.statements import one_nan, sealed
 from fedelect.protocol.slot.attendance import Attendance
 from fedelect.protocol.slot.belief_exchange import BeliefExchange, Outgoing
-from fedelect.protocol.slot.election import decide
+from fedelect.protocol.slot.election import Played, decide, worth_of
 from fedelect.protocol.slot.flooding import Flood
 from fedelect.protocol.slot.voting import Ballots
 from fedelect.protocol.transitions import State
-from fedelect.protocol.wire.effects import Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
+from fedelect.protocol.wire.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
 from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage
 from fedelect.vocabulary import Ints
 
@@ -30,17 +32,19 @@ class OpenSlot:
         client: This client.
         slot: The slot that is elected for.
         previous: The certificate that it builds on.
+        lost: Neighbours that cannot be reached; see `Attendance`.
     """
 
-    def __init__(self, config: PeerConfig, client: int, slot: int, previous: bytes) -> None:
+    def __init__(self, config: PeerConfig, client: int, slot: int, previous: bytes, lost: set[int]) -> None:
         self._config = config
         self._client = client
         self._slot = slot
         self._couplings = config.neighbours[client]
         self.exchange: BeliefExchange | None = None
+        self._settled: BeliefSettled | None = None
         self.available: tuple[int, ...] | None = None  # who can train, if the host said so
         self.voted: tuple[Statement, tuple[float, ...]] | None = None  # what for, and the indices behind it
-        self.attendance = Attendance(self._couplings, patience=config.patience, faults=config.faults)
+        self.attendance = Attendance(self._couplings, patience=config.patience, faults=config.faults, lost=lost)
         self.rebase(previous)
 
     def rebase(self, previous: bytes) -> None:
@@ -49,18 +53,29 @@ class OpenSlot:
         self.flood = Flood(self._couplings, self._config.flood_rounds)
         self.ballots = Ballots(self._couplings, self._config.quorum)
 
-    def deadlines(self) -> list[Effect]:
-        """The moments to be told of."""
+    def start(self, opinion: float) -> list[Effect]:
+        """The moments to be told of, and, unless the opinion alone makes the belief, round 1 of the messages."""
         waits = ((Wait.SLOT, self._config.slot_s), (Wait.RESEND, self._config.resend_s))
-        return [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+        effects: list[Effect] = [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
+        if self._config.reading == "evidence":
+            self._settled = BeliefSettled(self._slot, float(evidence_belief(np.array(opinion))), 0.0)
+            return effects
+        return effects + self._start_exchange(opinion)
+
+    @property
+    def settled(self) -> BeliefSettled | None:
+        """What the belief has come to; None while messages are waited for."""
+        exchange = self.exchange
+        if self._settled is None and exchange is not None and exchange.done:
+            self._settled = BeliefSettled(self._slot, exchange.belief, exchange.residual)
+        return self._settled
 
     def claim(self, mean: float, belief: float) -> SignedValue:
         """This client's value, not signed yet."""
         numbers = one_nan(mean), one_nan(belief)
         return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers)
 
-    def start_exchange(self, opinion: float) -> list[Effect]:
-        """Round 1 of the beliefs."""
+    def _start_exchange(self, opinion: float) -> list[Effect]:
         self.exchange = BeliefExchange(
             tuple(self._couplings),
             np.array(list(self._couplings.values())),
@@ -68,14 +83,15 @@ class OpenSlot:
             damping=self._config.damping,
             opinion=opinion,
         )
-        return self._beliefs(self.exchange.start())
+        return [*self._beliefs(self.exchange.start()), *self.forgo_gone()]
 
     def receive_belief(self, message: BeliefMessage) -> list[Effect]:
         """A neighbour's message of one round."""
         self.attendance.heard(message.sender)
         if self.exchange is None or self.exchange.done:
             return []
-        return self._beliefs(self.exchange.receive(message.round, message.sender, message.value))
+        outgoing = self.exchange.receive(message.round, message.sender, message.value)
+        return [*self._beliefs(outgoing), *self.forgo_gone()]
 
     def begin_flood(self) -> None:
         """This client's own value is in: round 1 may begin."""
@@ -96,14 +112,28 @@ class OpenSlot:
         fresh, twice = self.ballots.learn(message.votes, source=message.sender)
         return [*proofs, *twice], self._spread(fresh)
 
-    def elect(self, pulls: Ints) -> Statement:
-        """What to vote for, given the frozen map; AvailabilityError if too few can be elected."""
-        values = self.flood.frozen_values()
-        cohort, indices = decide(values, pulls=pulls, config=self._config, slot=self._slot, available=self.available)
+    def elect(self, pulls: Ints, played: Callable[[float], Played]) -> tuple[Statement, list[Appraisal]]:
+        """What to vote for, given the frozen map, and under "bp-gp" the appraisal behind it.
+
+        Args:
+            pulls: (N,) elections of each client.
+            played: What the cohorts of history were worth, given the worth of the last.
+
+        Raises:
+            AvailabilityError: Too few can be elected.
+        """
+        config, values = self._config, self.flood.frozen_values()
         hashed = map_hash(values, self.available)
-        statement = Statement(self._config.digest, self._slot, self.previous, cohort, hashed)
+        by_set = config.rule == "bp-gp"
+        worth = worth_of(values, config.clients) if by_set else math.nan
+        past = played(worth) if by_set else None
+        cohort, indices = decide(
+            values, pulls=pulls, config=config, slot=self._slot, available=self.available, played=past
+        )
+        shown = sealed(hashed, worth) if by_set else hashed
+        statement = Statement(config.digest, self._slot, self.previous, cohort, shown)
         self.voted = (statement, indices)
-        return statement
+        return statement, [Appraisal(statement.identity, hashed, worth)] if by_set else []
 
     def indices_of(self, certificate: Certificate) -> tuple[float, ...]:
         """The indices behind a certificate, if this client voted for the same."""
@@ -114,26 +144,29 @@ class OpenSlot:
         self.ballots.learn([vote])
         return [self.gossip(neighbour, (vote,)) for neighbour in self._couplings]
 
-    def tick(self, state: State) -> list[Effect]:
+    def tick(self) -> None:
         """A resend interval has gone by: who is waited for in vain has gone."""
-        exchanging = state is State.EXCHANGING and self.exchange is not None
-        awaited = self.exchange.missing() if exchanging and self.exchange is not None else self.flood.awaited()
-        self.attendance.tick(awaited)
+        exchanging = self.exchange is not None and not self.exchange.done
+        self.attendance.tick(self.exchange.missing() if self.exchange and exchanging else self.flood.awaited())
+
+    def forgo_gone(self) -> list[Effect]:
+        """Belief messages of neighbours that have gone are waited for no longer."""
         effects: list[Effect] = []
-        if exchanging and self.exchange is not None:
-            for neighbour in awaited:
-                if self.attendance.gone(neighbour):
-                    effects += self._beliefs(self.exchange.forgo(neighbour))
+        exchange = self.exchange
+        while exchange is not None and (gone := list(filter(self.attendance.gone, exchange.missing()))):
+            effects += self._beliefs(exchange.forgo(gone[0]))
         return effects
 
     def resend(self) -> list[Effect]:
         """To every neighbour, what it has not shown to have, and a question for what it knows."""
+        return [effect for neighbour in self._couplings for effect in self.resend_to(neighbour)]
+
+    def resend_to(self, neighbour: int) -> list[Effect]:
+        """The same to one of them."""
         effects: list[Effect] = []
-        for neighbour in self._couplings:
-            if self.exchange is not None and not self.flood.heard(neighbour):
-                effects += self._beliefs(self.exchange.unshown(neighbour))
-            effects.append(self.gossip(neighbour, self.ballots.unshown(neighbour), again=True))
-        return effects
+        if self.exchange is not None and not self.flood.heard(neighbour):
+            effects += self._beliefs(self.exchange.unshown(neighbour))
+        return [*effects, self.gossip(neighbour, self.ballots.unshown(neighbour), again=True)]
 
     def gossip(self, neighbour: int, votes: tuple[Vote, ...] = (), *, again: bool = False) -> Send:
         """What this client has to say to `neighbour` in its present round."""
@@ -158,6 +191,8 @@ class OpenSlot:
             missing, what = self.exchange.missing(), f"belief messages of round {self.exchange.round} from neighbours"
         elif was is State.SETTLED:
             missing, what = (self._client,), "its own host to propose; that is client"
+        elif was is State.FLOODING and self.flood.frozen:
+            missing, what = tuple(self._couplings), "the worth of earlier cohorts, without which it does not vote, from"
         elif was is State.FLOODING:
             missing, what = self.flood.awaited(), f"round {self.flood.round} of the flood from neighbours"
         else:

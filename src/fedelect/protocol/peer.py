@@ -8,13 +8,10 @@ Nothing it signs leaves before the host says that it is stored; made again from 
 Rule: whatever raises has changed nothing.
 """
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from fedelect.equations.beliefs import evidence_belief
 from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history.chain import CertificateChain
@@ -39,7 +36,7 @@ from fedelect.protocol.wire.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.wire.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
 from fedelect.vocabulary import as_cohort
 
 
@@ -69,12 +66,12 @@ class Peer:
         self.neighbours = tuple(config.neighbours[client])
         self._signer = signer
         self._memory = Memory(config, client, verifier, records)
-        self._history = HistoryExchange(config, client, self._memory.chain)
+        self._history = HistoryExchange(config, client, self._memory.chain, self._memory.appraisals)
         self._early = EarlyMessages()
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
-        self._now = OpenSlot(config, client, self._slot, self.chain.head)
-        self._settled = BeliefSettled(0, math.nan, 0.0)
+        self._lost: set[int] = set()  # neighbours that the host's links cannot reach
+        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
         self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
 
     @property
@@ -110,21 +107,13 @@ class Peer:
             raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
-        self._slot, self.state = slot, state
-        self._unsent = None
-        self._history.forget()
-        self._now = OpenSlot(self.config, self.client, slot, self.chain.head)
+        self._slot, self.state, self._unsent = slot, state, None
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
         self._now.flood.learn(self._memory.standing_proofs())
-        effects = self._now.deadlines()
-        if self.config.reading == "evidence":
-            effects += self._belief_settled(float(evidence_belief(np.array(opinion))), 0.0)
-        else:
-            effects += [*self._now.start_exchange(opinion), *self._conclude_exchange()]
+        effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
-            try:
+            with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
                 effects += self.receive(message)
-            except RemoteProtocolError:
-                continue  # whoever sent it will hear of it when it sends it again
         return self._timely(effects)
 
     def receive(self, message: Message) -> list[Effect]:
@@ -134,13 +123,17 @@ class Peer:
             RemoteProtocolError: The message breaks the protocol; it was not taken in. Drop it.
         """
         check_message(message, config=self.config, client=self.client)
-        if isinstance(message, HistoryRequest):
+        if isinstance(message, Request):
             return self._history.answer(message)
-        if isinstance(message, HistoryMessage):
-            return [*self.learn(message.certificates), *self._history.more(message)]
+        if isinstance(message, Answer):
+            if isinstance(message, HistoryMessage):
+                return [*self.learn(message.certificates), *self._history.more(message)]
+            fresh = map(Persist, self._memory.appraise(message.appraisals))
+            return [*fresh, *self._progress(), *self._history.more(message)]
         effects = self._history.mind(message)
         if message.slot > self._slot:
             self._early.keep(message)
+            self._lost.discard(message.sender)
         elif message.slot == self._slot and self.state in OPEN:
             if isinstance(message, BeliefMessage):
                 effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
@@ -161,13 +154,8 @@ class Peer:
         """
         state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
-        value = self._now.claim(mean, belief)
-        fault = self._memory.own_fault(value)
-        if fault is not None:
-            raise LocalProtocolError(f"client {self.client} cannot claim this: {fault}")
-        signed = replace(value, signature=self._signer.sign(value.content))
+        signed = self._memory.sign_claim(self._now.claim(mean, belief), self._signer)
         self.state, self._unsent, self._now.available = state, signed, here
-        self._memory.note_signed(signed)
         return [Persist(signed)]
 
     def persisted(self, record: Record) -> list[Effect]:
@@ -210,22 +198,42 @@ class Peer:
         self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN:
             return []
-        self._history.forget()
-        effects = [*self._now.tick(was), *self._conclude_exchange(), *self._progress()]
+        self._now.tick()
+        effects = self._go_on()
         if self.state in OPEN:
-            effects += [*self._now.resend(), SetDeadline(deadline, self.config.resend_s)]
+            effects += [*self._now.resend(), *self._history.ask_again(), SetDeadline(deadline, self.config.resend_s)]
         return self._timely(effects)
 
-    def _conclude_exchange(self) -> list[Effect]:
-        exchange = self._now.exchange
-        if self.state is not State.EXCHANGING or exchange is None or not exchange.done:
-            return []
-        return self._belief_settled(exchange.belief, exchange.residual)
+    def neighbour_lost(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is down and stays so: it is not waited for, until it is back or says something.
 
-    def _belief_settled(self, belief: float, residual: float) -> list[Effect]:
+        A host that is wrong about this costs a decision at worst, never agreement.
+        """
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_LOST)
+        self._lost.add(neighbour)
+        return self._timely(self._go_on()) if self.state in OPEN else []
+
+    def neighbour_back(self, neighbour: int) -> list[Effect]:
+        """The link to `neighbour` is up again: what it may have missed is said at once."""
+        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_BACK)
+        self._lost.discard(neighbour)
+        return self._now.resend_to(neighbour) if self.state in OPEN else []
+
+    def _link_moved(self, neighbour: int, event: Event) -> State:
+        if neighbour not in self.neighbours:
+            raise LocalProtocolError(f"client {neighbour!r} is no neighbour; those are {self.neighbours}")
+        return next_state(self.state, event)
+
+    def _go_on(self) -> list[Effect]:
+        """Whatever follows once somebody is no longer waited for."""
+        return [*self._now.forgo_gone(), *self._conclude_exchange(), *self._progress()]
+
+    def _conclude_exchange(self) -> list[Effect]:
+        settled = self._now.settled
+        if self.state is not State.EXCHANGING or settled is None:
+            return []
         self.state = next_state(self.state, Event.ROUNDS_DONE)
-        self._settled = BeliefSettled(self._slot, belief, residual)
-        return [self._settled]
+        return [settled]
 
     def _timely(self, effects: list[Effect]) -> list[Effect]:
         """Without the question what to propose, if the slot has been decided in the same breath."""
@@ -234,25 +242,17 @@ class Peer:
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        news = self._now.flood.news(message.entries)
-        for entry in news:
-            self._memory.check_entry(entry)
-        for vote in self._now.ballots.news(message.votes):
-            self._memory.check_vote(vote)
-        values = [entry for entry in news if isinstance(entry, SignedValue)]
-        lies = [proof for proof in map(self._memory.contradiction, values) if proof is not None]
+        lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
-        effects: list[Effect] = []
-        for proof in self._memory.note_lies(proofs):
-            effects += [Persist(proof), LiarProven(proof)]
-        return [*effects, *relayed, *self._progress()]
+        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), LiarProven(lie))]
+        return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
         """Whatever follows from what is known now: further rounds, a vote, a decision."""
         effects: list[Effect] = []
         if self.state is State.FLOODING:
             effects += self._now.advance()
-            if self._now.flood.frozen:
+            if self._now.flood.frozen and not self._memory.appraisals.lacking():
                 effects += self._vote()
         certificate = self._now.ballots.certificate() if self.state in OPEN else None
         if certificate is not None:
@@ -263,15 +263,13 @@ class Peer:
     def _vote(self) -> list[Effect]:
         self._memory.note_claims(self._now.flood.frozen_values())
         try:
-            statement = self._now.elect(self.chain.pulls)
+            statement, appraisals = self._now.elect(self.chain.pulls, self._memory.appraisals.played)
         except AvailabilityError as error:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
         self.state = next_state(self.state, Event.FROZEN)
-        vote = Vote(statement, self.client, self._signer.sign(statement.content))
-        self._unsent = vote
-        self._memory.note_signed(vote)
-        return [Persist(vote)]
+        self._unsent = vote = self._memory.sign_vote(statement, self._signer, appraisals)
+        return [*map(Persist, appraisals), Persist(vote)]
 
     def _decided(self, certificate: Certificate) -> CohortAgreed:
         self.state = next_state(self.state, Event.CERTIFIED)
@@ -297,4 +295,5 @@ class Peer:
         self._unsent = None
         self._now.rebase(self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())
-        return [self._settled] if was is State.FLOODING else []
+        settled = self._now.settled
+        return [settled] if settled is not None and was is State.FLOODING else []

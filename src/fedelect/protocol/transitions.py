@@ -52,6 +52,8 @@ class Event(Enum):
     PASSED_OVER = "a later slot is certified"
     RESEND_DEADLINE = "resend deadline"
     SLOT_DEADLINE = "slot deadline"
+    NEIGHBOUR_LOST = "neighbour_lost"
+    NEIGHBOUR_BACK = "neighbour_back"
 
 
 def _open(stays: State, *, caught_up: State, **moves: State) -> Mapping[Event, State]:
@@ -62,16 +64,23 @@ def _open(stays: State, *, caught_up: State, **moves: State) -> Mapping[Event, S
         Event.PASSED_OVER: State.SKIPPED,
         Event.RESEND_DEADLINE: stays,
         Event.SLOT_DEADLINE: State.SKIPPED,
+        **_links(stays),
     }
 
 
 def _closed(stays: State) -> Mapping[Event, State]:
-    return {Event.BEGIN_SLOT: State.EXCHANGING, Event.RESEND_DEADLINE: stays, Event.SLOT_DEADLINE: stays}
+    moves = {Event.BEGIN_SLOT: State.EXCHANGING, Event.RESEND_DEADLINE: stays, Event.SLOT_DEADLINE: stays}
+    return moves | _links(stays)
+
+
+def _links(stays: State) -> dict[Event, State]:
+    """Links come and go in every state; what follows from it is an event of its own."""
+    return {Event.NEIGHBOUR_LOST: stays, Event.NEIGHBOUR_BACK: stays}
 
 
 TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
     {
-        State.IDLE: {Event.BEGIN_SLOT: State.EXCHANGING},
+        State.IDLE: {Event.BEGIN_SLOT: State.EXCHANGING, **_links(State.IDLE)},
         State.EXCHANGING: _open(State.EXCHANGING, caught_up=State.EXCHANGING, ROUNDS_DONE=State.SETTLED),
         State.SETTLED: _open(State.SETTLED, caught_up=State.SETTLED, PROPOSE=State.FLOODING),
         State.FLOODING: _open(State.FLOODING, caught_up=State.SETTLED, FROZEN=State.CERTIFYING, TOO_FEW=State.SKIPPED),

@@ -112,7 +112,7 @@ def _bound(
         return theory.quick_init_regret_bound(
             clients=clients, budget=budget, slots=slots, smallest_gap=smallest, largest_gap=largest
         )
-    if entry.kind in _BP_KINDS:
+    if entry.kind in _BP_KINDS and entry.parameters.get("rule", "bp-ucb") == "bp-ucb":
         return theory.bp_ucb_regret_bound(clients=clients, slots=slots, smallest_gap=smallest, largest_gap=largest)
     return None
 

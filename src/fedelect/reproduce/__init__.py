@@ -6,7 +6,7 @@ from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Prese
 from fedelect.reproduce.claims import CLAIMS, assess
 from fedelect.reproduce.document import committed_library, committed_library_on_atlas, write_document
 from fedelect.reproduce.figures import draw
-from fedelect.reproduce.measurements import Context, measure, measurement_path
+from fedelect.reproduce.measurements import MEASUREMENTS, Context, measure, measurement_path
 from fedelect.reproduce.player import BlockTask, play_block
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.runner import (
@@ -24,6 +24,7 @@ from fedelect.reproduce.series import Demand, Series, World
 __all__ = [
     "CLAIMS",
     "EXPERIMENTS",
+    "MEASUREMENTS",
     "PRESETS",
     "AbstractLibrary",
     "BlockTask",

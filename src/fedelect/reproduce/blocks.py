@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect.equations.intervals import student_t_quantile
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.loop import FrameworkName
 from fedelect.records.run_folder import replace_file
@@ -35,7 +36,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seed: Seed of the run.
         data_digest: Hash of the data.
         engine: What trained.
-        versions: Of all that decides over the last bit; kept for the record, not compared.
+        versions: Of all that decides over the last bit; not compared, but `Curves.made_with` says which were mixed.
     """
 
     format: int = FORMAT
@@ -46,6 +47,11 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     data_digest: str
     engine: str
     versions: dict[str, str]
+
+    @property
+    def made_with(self) -> str:
+        """Engine and versions in a line."""
+        return ", ".join([f"engine {self.engine}", *(f"{name} {number}" for name, number in self.versions.items())])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -149,9 +155,11 @@ class Curves:
         cohorts: (R, T, K).
         opinions: (R, T).
         beliefs: (T, N) mean over trials of each client's share of all beliefs; None under FA.
-        belief_half_width: (T, N) half of its normal 95 % interval over trials.
+        belief_half_width: (T, N) half of its 95 % interval over trials; nan where there is but one.
         residuals: (T,) largest residual over trials.
         engine: What trained; "atlas" where nothing was trained and opinions were looked up.
+        made_with: Engine and versions that made the blocks; several where blocks of different versions were put
+            together.
     """
 
     series: Series
@@ -163,6 +171,7 @@ class Curves:
     belief_half_width: Floats | None
     residuals: Floats | None
     engine: str
+    made_with: tuple[str, ...]
 
 
 def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int) -> Curves:
@@ -193,6 +202,7 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         belief_half_width=squares,
         residuals=residuals,
         engine=blocks[0].about.engine,
+        made_with=tuple(sorted({block.about.made_with for block in blocks})),
     )
 
 
@@ -204,4 +214,5 @@ def _beliefs(blocks: list[Block], slots: int) -> tuple[Floats, Floats, Floats]:
     mean: Floats = total / count
     variance = np.maximum(squares / count - mean**2, 0.0) * count / max(count - 1, 1)
     residuals = np.max([np.asarray(block.residuals)[:slots] for block in blocks], axis=0)
-    return mean, 1.96 * np.sqrt(variance / count), residuals
+    critical = student_t_quantile(0.975, count - 1) if count > 1 else np.nan
+    return mean, critical * np.sqrt(variance / count), residuals

@@ -5,7 +5,7 @@ A block that was begun goes on from its save, which lies beside the place of its
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -126,19 +126,28 @@ def play_block(
         report: Told of progress.
         save_every_s: Seconds between saves.
     """
+    for played in playing(task, ground, save_every_s=save_every_s):
+        report(played)
+
+
+def playing(task: BlockTask, ground: Ground, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
+    """Play a block as `play_block` does, and yield after each slot how many more replica-slots have been played.
+
+    The first number is of those that had been played before. The file is there when the generator has ended.
+    """
     engine = engine_for(DEFAULT_ENGINE, task.config, ground)
     world = build_world(task.config, ground)
     replicas = _replicas(task, world)
     about = about_of(task, ground.digest, engine.name)
     save_path = task.path.with_suffix(".part")
     played, tally = _resumed(task, about, save_path, replicas)
-    report(played * task.trials)
+    yield played * task.trials
     saved_at = time.monotonic()
     with threadpool_limits(limits=1, user_api="blas"):
         for slot in range(played + 1, task.slots + 1):
             records = play_slot(replicas, slot=slot, framework=task.series.framework, seed=task.seed, engine=engine)
             tally.add(slot, records)
-            report(task.trials)
+            yield task.trials
             if time.monotonic() - saved_at >= save_every_s:
                 _write_save(task, about, save_path, replicas, tally, slot)
                 saved_at = time.monotonic()

@@ -2,16 +2,11 @@
 
 import functools
 import math
-import multiprocessing
-import os
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import wait as wait_for
-from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -19,8 +14,11 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Job
 from fedelect.loop import opinions_on
+from fedelect.processes import Failed, answers_of, failed
+from fedelect.records.lock import FolderLock
+from fedelect.records.run_folder import LOCK_NAME
 from fedelect.reproduce.blocks import Block, Curves, put_together, read_block
-from fedelect.reproduce.player import BlockTask, about_of, play_block
+from fedelect.reproduce.player import BlockTask, about_of, playing
 from fedelect.reproduce.series import Demand, Series
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
@@ -28,6 +26,9 @@ from fedelect.simulator import Ground
 from fedelect.simulator.plan import build_world, engine_for
 
 PROBE_JOBS = 25
+
+TELL_EVERY_S = 1.0
+"""Seconds between two words on the progress of a block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,20 @@ class Library(AbstractLibrary):
         """Hash of the data."""
         return self.ground.digest
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep all other writers out of the folder for the length of a block of code.
+
+        Raises:
+            RunLockedError: Another process is writing there, and would do the same work at the same time.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FolderLock(self.folder / LOCK_NAME)
+        try:
+            yield
+        finally:
+            lock.release()
+
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryOnFile(AbstractLibrary):
@@ -196,67 +211,35 @@ def play(
     Args:
         tasks: What to play, in order.
         ground: The data, or an atlas.
-        workers: Processes. They end with this one, however it ends.
+        workers: Processes, 1 for none beside this one. They end with this one, however it ends.
         progress: Told how many more replica-slots have been played.
         finished: Told of each finished task.
     """
-    if not tasks:
-        return
-    context = multiprocessing.get_context("spawn")
-    counts: SimpleQueue[int] = context.SimpleQueue()
-    with ProcessPoolExecutor(
-        min(workers, len(tasks)), mp_context=context, initializer=_begin, initargs=(ground, counts)
-    ) as pool:
-        running = {pool.submit(_play, task): task for task in tasks}
+    requests = [(task,) for task in tasks]
+    host = _BlockPlayer(ground)
+    for place, _ in answers_of(host, requests, workers=workers, underway=lambda place, played: progress(played)):
+        finished(tasks[place])
+
+
+class _BlockPlayer:
+    """Plays blocks, here or in a worker process, and tells of its progress about once a second."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def play(self, task: BlockTask) -> Generator[int, None, Failed | None]:
+        """Yields how many more replica-slots have been played; returns what went wrong, if anything did."""
         try:
-            while running:
-                done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
-                while not counts.empty():
-                    progress(counts.get())
-                for future in done:
-                    task = running.pop(future)
-                    future.result()
-                    finished(task)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-
-
-_GROUND: Ground | None = None
-_COUNTS: "SimpleQueue[int] | None" = None
-
-
-def _begin(ground: Ground, counts: "SimpleQueue[int]") -> None:
-    """Set a worker process up; it must not outlive its parent."""
-    global _GROUND, _COUNTS
-    _GROUND, _COUNTS = ground, counts
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait_for([parent.sentinel])
-    os._exit(1)
-
-
-def _play(task: BlockTask) -> None:
-    assert _GROUND is not None and _COUNTS is not None
-    counts = _COUNTS
-    pending, told_at = 0, time.monotonic()
-
-    def report(played: int) -> None:
-        nonlocal pending, told_at
-        pending += played
-        if time.monotonic() - told_at > 1.0:
-            counts.put(pending)
             pending, told_at = 0, time.monotonic()
-
-    play_block(task, _GROUND, report=report)
-    if pending:
-        counts.put(pending)
+            for played in playing(task, self._ground):
+                pending += played
+                if time.monotonic() - told_at >= TELL_EVERY_S:
+                    yield pending
+                    pending, told_at = 0, time.monotonic()
+            yield pending
+        except Exception as error:
+            return failed(error)
+        return None
 
 
 def hours(seconds: float) -> str:

@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
-from fedelect.protocol import Record, decode_record, encode
+from fedelect.protocol import CertificateChain, OwnRewards, Record, SignedValue, decode_record, encode
 from fedelect.records.lock import FolderLock
 
 JOURNAL_NAME = "journal"
@@ -66,6 +66,23 @@ class Journal:
         """The same for the client's opinion of the model that was trained in `slot`."""
         self._append(_OPINION_KIND + _OPINION.pack(slot, opinion))
         self.opinions[slot] = opinion
+
+    def rewards(self, client: int, chain: CertificateChain, settled: CertificateChain) -> OwnRewards:
+        """The client's rewards as they were; what its last claim was built on is settled.
+
+        Args:
+            client: Whose journal this is.
+            chain: Certified history as it is known now.
+            settled: An empty one of the same election.
+        """
+        rewards = OwnRewards(client)
+        for slot, opinion in self.opinions.items():
+            rewards.give(slot, opinion)
+        claims = [record for record in self.records if isinstance(record, SignedValue)]
+        if claims:
+            settled.extend([certificate for certificate in chain.certificates if certificate.slot < claims[-1].slot])
+            rewards.claim(settled)
+        return rewards
 
     def close(self) -> None:
         """Let go of the folder; does nothing the second time."""

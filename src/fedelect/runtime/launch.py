@@ -38,6 +38,9 @@ class Ended:
 Said = tuple[int, Notice | Ended]
 """(client, what it said)."""
 
+Hears = Callable[[int, Notice | Ended], None]
+"""Told (client, notice) of whatever a peer says, from the thread that listens to it; must not raise."""
+
 
 class PeerProcess:
     """A peer's process and the thread that listens to it.
@@ -47,10 +50,19 @@ class PeerProcess:
         folder: The peer's folder.
         said: Where its notices go.
         wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
+        hears: Told of its notices too, at once.
     """
 
-    def __init__(self, client: int, folder: Path, said: "queue.SimpleQueue[Said]", wrap: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        client: int,
+        folder: Path,
+        said: "queue.SimpleQueue[Said]",
+        wrap: tuple[str, ...] = (),
+        hears: Hears | None = None,
+    ) -> None:
         self.client = client
+        self._hears = hears
         with open(folder / LOG_NAME, "ab") as log:
             try:
                 self._process = subprocess.Popen(
@@ -106,10 +118,15 @@ class PeerProcess:
         with self._process.stdout as lines:
             for line in lines:
                 try:
-                    self._said.put((self.client, decode_notice(line)))
+                    self._pass_on(decode_notice(line))
                 except ConfigurationError as error:
-                    self._said.put((self.client, Trouble(text=str(error))))
-        self._said.put((self.client, Ended(self._process.wait())))
+                    self._pass_on(Trouble(text=str(error)))
+        self._pass_on(Ended(self._process.wait()))
+
+    def _pass_on(self, notice: Notice | Ended) -> None:
+        if self._hears is not None:
+            self._hears(self.client, notice)
+        self._said.put((self.client, notice))
 
 
 class Crew:
@@ -118,9 +135,16 @@ class Crew:
     Args:
         folders: By client, the peer's folder.
         wraps: By client, what to put before its command.
+        hears: Told (client, notice) of whatever they say, at once, from other threads.
     """
 
-    def __init__(self, folders: Mapping[int, Path], wraps: Mapping[int, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        folders: Mapping[int, Path],
+        wraps: Mapping[int, tuple[str, ...]] | None = None,
+        hears: Hears | None = None,
+    ) -> None:
+        self._hears = hears
         self._folders = dict(folders)
         self._wraps = dict(wraps or {})
         self._said: queue.SimpleQueue[Said] = queue.SimpleQueue()
@@ -144,7 +168,7 @@ class Crew:
                 raise RunError(f"peer {client} runs as process {before.number}; kill it before it is started again")
             before.end(time.monotonic())
         wrap = self._wraps.get(client, ())
-        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap)
+        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._hears)
 
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""

@@ -2,7 +2,8 @@
 
 Everything that happens comes through one inbox: frames, links up or down, commands. What must be kept is on disk before
 anything is sent, opinions too. A host that is started again makes its peer from the journal, and so never signs twice.
-Every wait ends: at the next deadline of the peer, or when something happens.
+Every wait ends: at the next deadline of the peer, or when something happens. A neighbour whose link stays down for
+`LOST_AFTER` resend intervals, or never comes up, is reported to the peer as lost.
 """
 
 import heapq
@@ -24,20 +25,20 @@ from fedelect.protocol import (
     Deadline,
     Effect,
     LiarProven,
-    OwnRewards,
     Peer,
     PeerConfig,
     Persist,
     Send,
     SetDeadline,
-    SignedValue,
     Signer,
     SlotSkipped,
+    State,
     Verifier,
     Wait,
     decode_message,
     decode_record,
     encode,
+    to_claim,
 )
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.talk import (
@@ -47,6 +48,7 @@ from fedelect.runtime.talk import (
     Link,
     Missing,
     Notice,
+    Phase,
     Ready,
     Recount,
     Skipped,
@@ -55,10 +57,13 @@ from fedelect.runtime.talk import (
     Trouble,
     encode_line,
 )
-from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, Transport
+from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
 REFUSALS_TOLD = 5
 """So many refused messages of one neighbour are told of; more are counted only."""
+
+LOST_AFTER = 2
+"""So many resend intervals a link may be down before the neighbour is no longer waited for."""
 
 _LONGEST_WAIT_S = 60.0
 
@@ -96,15 +101,16 @@ class Node:
         missing_after_s: float = 10.0,
     ) -> None:
         self._peer = Peer(config, client, signer, verifier, records=journal.records)
-        self._rewards = _recalled(config, client, verifier, self._peer.chain, journal)
+        self._rewards = journal.rewards(client, self._peer.chain, CertificateChain(config, verifier))
         self._transport, self._journal, self._tell, self._inbox = transport, journal, tell, inbox
         self._log_path = folder / SLOTS_NAME
         self._addresses = addresses or {}
         self._missing_after_s = missing_after_s
+        self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=LOST_AFTER * config.resend_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
-        self._up: set[int] = set()
         self._told: Counter[int] = Counter()
+        self._told_phase = (0, State.IDLE)
         self._log: SlotLog | None = None
         self._judged = 0
         self._sent = self._sent_bytes = self._received = self._refused = 0
@@ -118,6 +124,7 @@ class Node:
         """Be this peer until told to stop."""
         self._transport.start(self._inbox)
         missing_at = time.monotonic() + self._missing_after_s
+        self._links.start(time.monotonic())
         try:
             while True:
                 event = self._inbox.get(self._wait_s(missing_at))
@@ -128,6 +135,8 @@ class Node:
                 now = time.monotonic()
                 while self._deadlines and self._deadlines[0][0] <= now:
                     self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
+                for neighbour in self._links.lost(now):
+                    self._carry_out(self._peer.neighbour_lost(neighbour))
                 if now >= missing_at:
                     missing_at = math.inf
                     self._name_missing()
@@ -136,7 +145,7 @@ class Node:
             self._transport.close()
 
     def _wait_s(self, missing_at: float) -> float:
-        nearest = min(missing_at, self._deadlines[0][0] if self._deadlines else math.inf)
+        nearest = min(missing_at, self._links.due_s, self._deadlines[0][0] if self._deadlines else math.inf)
         return min(max(0.0, nearest - time.monotonic()), _LONGEST_WAIT_S)
 
     def _happened(self, event: object) -> None:
@@ -167,27 +176,19 @@ class Node:
         self._carry_out(effects)
 
     def _linked(self, neighbour: int, up: bool) -> None:
-        if up == (neighbour in self._up):
+        if not self._links.changed(neighbour, up, time.monotonic()):
             return
-        (self._up.add if up else self._up.discard)(neighbour)
         self._tell(Link(neighbour=neighbour, up=up))
-        if len(self._up) == len(self._peer.neighbours):
+        if self._links.all_up:
             self._tell(Ready())
+        if up:
+            self._carry_out(self._peer.neighbour_back(neighbour))
 
     def _name_missing(self) -> None:
-        missing = [neighbour for neighbour in self._peer.neighbours if neighbour not in self._up]
+        missing = self._links.missing()
         if missing:
-            names = ", ".join(
-                f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing
-            )
-            self._tell(
-                Missing(
-                    neighbours=tuple(missing),
-                    text=f"not up after {self._missing_after_s:g} s: {names}. Usual causes: it is not started; "
-                    f"a firewall, or a wrong address in the roster; its certificate is of another CA, expired, or "
-                    f"not for its address; its roster is another one, in which the two are no neighbours",
-                )
-            )
+            names = {one: f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing}
+            self._tell(Missing.after(self._missing_after_s, names))
 
     def _begin(self, begin: Begin) -> None:
         self._learn(begin)
@@ -237,10 +238,12 @@ class Node:
                 waiting = self._propose(effect) + waiting
             else:
                 self._note(effect)
+        self._tell_phase()
 
     def _propose(self, settled: BeliefSettled) -> list[Effect]:
-        mean = self._rewards.claim(self._peer.chain)
-        belief = settled.belief if self._judged > 0 else math.nan
+        chain, rule = self._peer.chain, self._peer.config.rule
+        own = self._rewards.claim(chain)
+        mean, belief = to_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
         self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
         try:
             return self._peer.propose(mean, belief)
@@ -259,6 +262,12 @@ class Node:
             self._tell(
                 Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
             )
+
+    def _tell_phase(self) -> None:
+        phase = self._peer.slot, self._peer.state
+        if phase != self._told_phase and self._peer.state not in (State.IDLE, State.SETTLED):
+            self._told_phase = phase
+            self._tell(Phase(slot=phase[0], phase=phase[1].value, sent=self._sent, sent_bytes=self._sent_bytes))
 
     def _tell_agreed(self, certificate: Certificate) -> None:
         shown = encode(certificate).hex()
@@ -280,18 +289,3 @@ class Node:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _recalled(
-    config: PeerConfig, client: int, verifier: Verifier, chain: CertificateChain, journal: Journal
-) -> OwnRewards:
-    """The client's rewards as they were; what its last claim was built on is settled."""
-    rewards = OwnRewards(client)
-    for slot, opinion in journal.opinions.items():
-        rewards.give(slot, opinion)
-    claims = [record for record in journal.records if isinstance(record, SignedValue)]
-    if claims:
-        settled = CertificateChain(config, verifier)
-        settled.extend([certificate for certificate in chain.certificates if certificate.slot < claims[-1].slot])
-        rewards.claim(settled)
-    return rewards

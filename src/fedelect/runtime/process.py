@@ -5,6 +5,7 @@ seconds, whatever it is doing. Keys, opinions and beliefs never leave the folder
 """
 
 import contextlib
+import datetime
 import math
 import os
 import signal
@@ -20,7 +21,7 @@ import numpy as np
 from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError, FedelectError
-from fedelect.runtime.identity import Identity, read_identity
+from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
 from fedelect.runtime.signing import Ed25519Verifier
@@ -105,10 +106,18 @@ def serve(
             addresses={one: f"{members[one].name} at {members[one].address}" for one in _neighbours(identity)},
             missing_after_s=missing_after_s,
         )
+        _mind_expiry(identity, tell)
         threading.Thread(target=_read, args=(folder, commands, inbox, tell, stay), daemon=True).start()
         node.run()
     finally:
         journal.close()
+
+
+def _mind_expiry(identity: Identity, tell: Callable[[Notice], None]) -> None:
+    left = identity.expires - datetime.datetime.now(datetime.UTC)
+    if left < datetime.timedelta(days=RENEW_DAYS):
+        text = f"the certificate in {identity.folder} expires on {identity.expires:%Y-%m-%d}; see fedelect peers renew"
+        tell(Trouble(text=text))
 
 
 def _neighbours(identity: Identity) -> list[int]:

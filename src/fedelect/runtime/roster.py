@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import PeerConfig
+from fedelect.protocol import MEMORY, PeerConfig
 
 ROSTER_NAME = "roster.json"
 """What the file is called in every folder."""
@@ -28,10 +28,13 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How they elect; each is described in `fedelect.protocol.PeerConfig`."""
+    """How they elect; each is described in `fedelect.protocol.PeerConfig`. A roster that names no rule means bp-ucb."""
 
     budget: int
-    exploration: float = 0.01
+    rule: str = "bp-ucb"
+    exploration: float | None = None
+    forgetting: float = 1.0
+    memory: int = MEMORY
     seed: int = 1
     reading: str = "ising"
     rounds: int = 10

@@ -3,6 +3,8 @@
 No notice holds an opinion, a mean, a belief or an index: those stay in the peer's own folder (`SlotLog`).
 """
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Struct
 
@@ -58,6 +60,32 @@ class Missing(Struct, frozen=True, kw_only=True, tag="missing"):
     neighbours: tuple[int, ...]
     text: str
 
+    @classmethod
+    def after(cls, seconds: float, names: Mapping[int, str]) -> "Missing":
+        """Say who (by number, what to call it) is not up after so many seconds."""
+        return cls(
+            neighbours=tuple(names),
+            text=f"not up after {seconds:g} s: {', '.join(names.values())}. Usual causes: it is not started; "
+            f"a firewall, or a wrong address in the roster; its certificate is of another CA, expired, or not for its "
+            f"address; its roster is another one, in which the two are no neighbours",
+        )
+
+
+class Phase(Struct, frozen=True, kw_only=True, tag="phase"):
+    """How far the peer is in its slot; what it costs, not what it says.
+
+    Attributes:
+        slot: The slot that is elected for.
+        phase: A state of the protocol: "exchanging", "flooding", "certifying", "decided" or "skipped".
+        sent: Messages that it has sent in this slot.
+        sent_bytes: Their bytes.
+    """
+
+    slot: int
+    phase: str
+    sent: int
+    sent_bytes: int
+
 
 class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
     """The slot is decided; `certificate` (hexadecimal) is what the server verifies."""
@@ -80,7 +108,7 @@ class Trouble(Struct, frozen=True, kw_only=True, tag="trouble"):
     text: str
 
 
-Notice = Link | Ready | Missing | Agreed | Skipped | Trouble
+Notice = Link | Ready | Missing | Phase | Agreed | Skipped | Trouble
 """What a host says."""
 
 
@@ -150,7 +178,7 @@ def decode_notice(line: bytes) -> Notice:
         ConfigurationError: It is none.
     """
     try:
-        return msgspec.json.decode(line, type=Link | Ready | Missing | Agreed | Skipped | Trouble)
+        return msgspec.json.decode(line, type=Link | Ready | Missing | Phase | Agreed | Skipped | Trouble)
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"no notice of a peer: {error}") from error
 

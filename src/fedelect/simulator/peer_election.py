@@ -1,15 +1,15 @@
-"""N peers behind the selector contract: BP-UCB with nobody in the middle, over a simulated network.
+"""N peers behind the selector contract: BP-UCB or BP-GP with nobody in the middle, over a simulated network.
 
 This is the host of all peers. For each client it keeps what that client would keep itself, its own opinions while
-elected, and it never lets one client's numbers reach another but through messages. What comes out is what
-`BpUcb` elects from dense beliefs, to the bit; what can differ is that a slot is skipped when links are too bad.
+elected, and it never lets one client's numbers reach another but through messages. What comes out is what `BpUcb`, or
+`BpGp`, elects from dense beliefs, to the bit; what can differ is that a slot is skipped when links are too bad.
 
 Every slot is elected for and certified, the cold start too: for slot 1 before anything was trained, then for each
 next slot after the opinions on the last model (if none was trained, the same opinions once more). A certificate
 stands as soon as one peer has it. Peers that missed it get it before the next slot, as they would from the server.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, Self, final
 
@@ -20,6 +20,7 @@ from fedelect.analytics.democratized import LinkedClients, couplings_of
 from fedelect.equations.beliefs import Coupling, outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
+    MEMORY,
     BeliefSettled,
     Certificate,
     CohortAgreed,
@@ -29,20 +30,20 @@ from fedelect.protocol import (
     PeerConfig,
     Persist,
     SlotSkipped,
-    Statement,
     simulated_signers,
+    to_claim,
 )
 from fedelect.records import Exchange
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.simulator.network import LinkConditions, Network, Traffic
-from fedelect.simulator.peer_exchange import PeerExchange
+from fedelect.simulator.peer_exchange import PeerDisks, PeerExchange
 from fedelect.vocabulary import Ask, Feedback, Floats, Signal, as_cohort
 
 
 @final
 class PeerElection(AbstractSelector):
-    """BP-UCB by N peers that exchange messages along the links of a graph.
+    """BP-UCB or BP-GP by N peers that exchange messages along the links of a graph.
 
     `tell` begins the next slot at every peer with its own opinion and lets virtual time pass until all have seen its
     certificate or given up; `ask` gives the certified cohort, or raises NoElection if there is none. The next `ask`
@@ -51,7 +52,10 @@ class PeerElection(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        exploration: mu; the paper uses 0.01.
+        rule: "bp-ucb" or "bp-gp".
+        exploration: As the rule has it; None for its own, as in `BpUcb` or `BpGp`.
+        forgetting: As in `BpGp`; for that rule only.
+        memory: The same.
         seed: Fixes cold-start groups, ties and the luck of the links.
         edges: (M, 2) undirected links, which connect all clients.
         couplings: (M,) J of each link.
@@ -67,7 +71,9 @@ class PeerElection(AbstractSelector):
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
-    advice: ClassVar[str] = "As bp-ucb, message by message: to see what an election without a server costs."
+    advice: ClassVar[str] = (
+        "As bp-ucb (rule=bp-gp: as bp-gp), message by message: what an election without a server costs."
+    )
     version: ClassVar[int] = 2
 
     def __init__(
@@ -75,7 +81,10 @@ class PeerElection(AbstractSelector):
         *,
         clients: int,
         budget: int,
-        exploration: float = 0.01,
+        rule: str = "bp-ucb",
+        exploration: float | None = None,
+        forgetting: float = 1.0,
+        memory: int = MEMORY,
         seed: int,
         edges: ArrayLike,
         couplings: ArrayLike,
@@ -97,7 +106,10 @@ class PeerElection(AbstractSelector):
             edges=tuple((int(one), int(other)) for one, other in np.asarray(edges).reshape(-1, 2)),
             couplings=tuple(np.asarray(couplings, dtype=np.float64).tolist()),
             keys=tuple(signer.key for signer in self._signers),
+            rule=rule,
             exploration=exploration,
+            forgetting=forgetting,
+            memory=memory,
             seed=seed,
             reading=reading,
             rounds=rounds,
@@ -109,7 +121,9 @@ class PeerElection(AbstractSelector):
             slot_s=slot_s,
         )
         shared = {field.name: getattr(self._config, field.name) for field in fields(PeerConfig)}
-        parameters = {name: value for name, value in shared.items() if name not in ("keys", "edges", "couplings")}
+        left_out = {"keys", "edges", "couplings", *(("rule", "forgetting", "memory") if rule == "bp-ucb" else ())}
+        parameters = {name: value for name, value in shared.items() if name not in left_out}
+        parameters |= {"exploration": self._config.optimism}
         parameters |= {"edges": [list(edge) for edge in self._config.edges]}
         parameters |= {"couplings": list(self._config.couplings), "conditions": asdict(links)}
         super().__init__(clients=clients, budget=budget, parameters=parameters)
@@ -117,9 +131,9 @@ class PeerElection(AbstractSelector):
         self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
         self._total = np.zeros(clients)  # their sum
         self._opinions = np.full(clients, np.nan)  # the last ones told
-        self._surveyed = False  # whether any were ever told
+        self._judged = 0  # the slot that they are of
         self._held = 0  # the slot of the last election
-        self._before: tuple[Certificate, ...] = ()  # history before it
+        self._disks = PeerDisks(self._config, self._signers)
         self._available: list[int] | None = None  # to whom it was restricted
         self._peers: list[Peer] = self._make_peers()
         self._result: CohortAgreed | str = "no election was held yet"
@@ -130,24 +144,22 @@ class PeerElection(AbstractSelector):
         cls,
         scenario: LinkedClients,
         *,
-        exploration: float = 0.01,
         seed: int,
         coupling: Coupling | None = None,
-        **network: Any,
+        **settings: Any,
     ) -> Self:
-        """The peers of a scenario's clients; `network` may set `faults`, `lying`, deadlines and `conditions`."""
+        """The peers of a scenario's clients; `settings` may be the rule and its parameters, `faults`, deadlines, ..."""
         beliefs = scenario.config.beliefs
         return cls(
             clients=scenario.clients,
             budget=scenario.config.budget,
-            exploration=exploration,
             seed=seed,
             edges=scenario.edges,
             couplings=couplings_of(scenario, coupling),
             reading=beliefs.reading,
             rounds=beliefs.rounds,
             damping=beliefs.damping,
-            **network,
+            **settings,
         )
 
     @property
@@ -182,7 +194,7 @@ class PeerElection(AbstractSelector):
         present = members[~np.isnan(feedback.opinions[members])]
         self._given[present] += 1
         self._total[present] += feedback.opinions[present]
-        self._opinions, self._surveyed = feedback.opinions.copy(), True
+        self._opinions, self._judged = feedback.opinions.copy(), ask.slot
         self._hold(ask.slot + 1, None)
 
     def _abandoned(self, ask: Ask) -> None:
@@ -198,10 +210,12 @@ class PeerElection(AbstractSelector):
 
         def host(client: int, effect: Effect) -> list[Effect]:
             if isinstance(effect, BeliefSettled):
-                settled[client] = effect
-                belief = effect.belief if self._surveyed else float("nan")
-                return self._peers[client].propose(float(means[client]), belief, available)
+                settled[client], peer = effect, self._peers[client]
+                mean, belief, rule = float(means[client]), effect.belief, self._config.rule
+                claim = to_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
+                return peer.propose(*claim, available)
             if isinstance(effect, Persist):
+                self._disks.store(client, effect.record)
                 return self._peers[client].persisted(effect.record)
             if isinstance(effect, CohortAgreed):
                 agreed[client] = effect
@@ -210,7 +224,7 @@ class PeerElection(AbstractSelector):
             return []
 
         self._held, self._available = slot, available
-        self._before = self._peers[0].chain.certificates
+        self._disks.begin(self._peers[0].chain.certificates)
         network = Network(
             self._peers,
             host,
@@ -242,8 +256,8 @@ class PeerElection(AbstractSelector):
     def _make_peers(self) -> list[Peer]:
         verifier = KeyedHashVerifier()
         return [
-            Peer(self._config, client, signer, verifier, records=self._before)
-            for client, signer in enumerate(self._signers)
+            Peer(self._config, client, signer, verifier, records=records)
+            for client, (signer, records) in enumerate(zip(self._signers, self._disks.rewind(), strict=True))
         ]
 
     def _memory(self) -> dict[str, Any]:
@@ -252,10 +266,10 @@ class PeerElection(AbstractSelector):
             "given": pack(self._given, "<u4"),
             "total": pack(self._total, "<f8"),
             "opinions": pack(self._opinions, "<f8"),
-            "surveyed": self._surveyed,
+            "judged": self._judged,
             "held": self._held,
             "available": self._available,
-            "before": [_brief(certificate) for certificate in self._before],
+            **self._disks.memory(),
         }
 
     def _recall(self, memory: dict[str, Any]) -> None:
@@ -263,30 +277,14 @@ class PeerElection(AbstractSelector):
         self._given = unpack(memory["given"], "<u4", size=size, what="opinion counts").astype(np.int64)
         self._total = unpack(memory["total"], "<f8", size=size, what="opinion sums")
         self._opinions = unpack(memory["opinions"], "<f8", size=size, what="opinions")
-        self._surveyed = bool(memory["surveyed"])
-        self._before = self._certified(memory["before"])
+        self._judged = int(memory["judged"] if "judged" in memory else memory["surveyed"])  # before bp-gp: ever, or not
+        self._disks.recall(memory)
         self._peers = self._make_peers()
         available = memory["available"]
         if available is not None:
             available = list(as_cohort(available, clients=size, what="available"))
         if int(memory["held"]):
             self._hold(int(memory["held"]), available)
-
-    def _certified(self, history: Sequence[Sequence[Any]]) -> tuple[Certificate, ...]:
-        """Certificates from what `_brief` left of them; the signers are here, so they sign again."""
-        previous, certificates = self._config.digest, []
-        for slot, cohort, hashed, signers in history:
-            members = as_cohort(cohort, clients=self.clients)
-            statement = Statement(self._config.digest, int(slot), previous, members, bytes.fromhex(hashed))
-            signed = tuple((int(client), self._signers[client].sign(statement.content)) for client in signers)
-            certificates.append(Certificate(statement, signed))
-            previous = statement.identity
-        return tuple(certificates)
-
-
-def _brief(certificate: Certificate) -> list[Any]:
-    signers = [client for client, _ in certificate.signatures]
-    return [certificate.slot, list(certificate.cohort), certificate.statement.map_hash.hex(), signers]
 
 
 def _why(skipped: Mapping[int, SlotSkipped], clients: int) -> str:

@@ -14,6 +14,7 @@ from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
+from fedelect.protocol import MEMORY
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec
@@ -21,7 +22,7 @@ from fedelect.simulator.network import LinkConditions
 from fedelect.simulator.peer_election import PeerElection
 
 PEERS = "peers"
-"""Selector name under which BP-UCB is elected by simulated peers, message by message."""
+"""Selector name under which BP-UCB or BP-GP is elected by simulated peers, message by message."""
 
 Ground = Dataset | Atlas
 """What worlds are made from; its `digest` is part of a run's identity."""
@@ -90,7 +91,10 @@ def elected_by_peers(
     *,
     scenario: Scenario,
     seed: int,
-    exploration: float = 0.01,
+    rule: str = "bp-ucb",
+    exploration: float | None = None,
+    forgetting: float = 1.0,
+    memory: int = MEMORY,
     loss: float = 0.0,
     repetition: float = 0.0,
     longest_delay_s: float = 0.05,
@@ -98,12 +102,15 @@ def elected_by_peers(
     lying: bool = False,
     slot_s: float = 60.0,
 ) -> PeerElection:
-    """BP-UCB elected by simulated peers along the scenario's graph, message by message.
+    """BP-UCB or BP-GP elected by simulated peers along the scenario's graph, message by message.
 
     Args:
         scenario: Graph and belief settings.
         seed: Fixes cold-start groups, ties and the luck of the links.
-        exploration: mu.
+        rule: "bp-ucb" or "bp-gp".
+        exploration: As the rule has it; None for its own.
+        forgetting: As in `BpGp`; for that rule only.
+        memory: The same.
         loss: Probability that a message is lost.
         repetition: Probability that a message arrives twice.
         longest_delay_s: Longest delay of a message in virtual seconds; the shortest is a fifth of it.
@@ -116,7 +123,10 @@ def elected_by_peers(
     )
     return PeerElection.from_scenario(
         scenario,
+        rule=rule,
         exploration=exploration,
+        forgetting=forgetting,
+        memory=memory,
         seed=seed,
         faults=faults,
         lying=lying,

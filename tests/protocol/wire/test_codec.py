@@ -13,6 +13,9 @@ from tests.protocol.election_kit import config, statement, value
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import (
     FRAME_LIMIT,
+    Appraisal,
+    AppraisalMessage,
+    AppraisalRequest,
     BeliefMessage,
     Certificate,
     GossipMessage,
@@ -42,7 +45,8 @@ certificates = st.builds(Certificate, statements, st.lists(st.tuples(clients, si
 proofs = (
     st.builds(TwoValues, values, values) | st.builds(TwoVotes, votes, votes) | st.builds(ImpossibleMove, values, values)
 )
-records = values | votes | certificates | proofs
+appraisals = st.builds(Appraisal, names, names, reals)
+records = values | votes | certificates | proofs | appraisals
 messages = (
     st.builds(BeliefMessage, names, clients, clients, slots, names, clients, reals)
     | st.builds(
@@ -59,6 +63,8 @@ messages = (
     )
     | st.builds(HistoryRequest, names, clients, clients, st.lists(names, max_size=4).map(tuple))
     | st.builds(HistoryMessage, names, clients, clients, st.lists(certificates, max_size=3).map(tuple))
+    | st.builds(AppraisalRequest, names, clients, clients, st.lists(names, max_size=4).map(tuple))
+    | st.builds(AppraisalMessage, names, clients, clients, st.lists(appraisals, max_size=3).map(tuple))
 )
 
 

@@ -15,6 +15,7 @@ def chaos(
     clients: Annotated[int, typer.Option(help="Peers in each run.")] = 7,
     slots: Annotated[int, typer.Option(help="Slots to elect for in each run.")] = 5,
     faults: Annotated[int, typer.Option(help="How many failing peers the configuration is ready for.")] = 1,
+    rule: Annotated[str, typer.Option(help="How cohorts are elected: bp-ucb or bp-gp.")] = "bp-ucb",
     liars: Annotated[int, typer.Option(help="How many peers lie; at most `faults`.")] = 0,
     calm: Annotated[
         bool,
@@ -25,7 +26,7 @@ def chaos(
 
     A run that breaks a promise is named by its seed, and the exit code is 1.
     """
-    plan = ChaosPlan(clients=clients, slots=slots, faults=faults, liars=liars, calm=calm)
+    plan = ChaosPlan(clients=clients, slots=slots, faults=faults, liars=liars, calm=calm, rule=rule)
     numbers = _numbers(seeds)
     console = Console()
     decided = skipped = split = broken = 0

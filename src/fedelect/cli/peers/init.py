@@ -39,14 +39,22 @@ def init(
             f"If left out, all on this machine, ports from {FIRST_PORT}."
         ),
     ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            help="Text file with the public key of each peer (`fedelect peers key`), one in a line, in client order. "
+            "If left out, all secrets are made here."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Fixes cold-start groups and ties.")] = 1,
+    rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
     faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     lying: Annotated[bool, typer.Option("--lying", help="Those may also lie; takes more signatures.")] = False,
     slot_s: Annotated[float, typer.Option(help="Seconds after which peers give a slot up.")] = 60.0,
 ) -> None:
     """Write roster, graph, CA and one folder for each peer; bring each folder to its machine.
 
-    Whoever runs this holds all keys for a moment: it must not be whoever runs the FL server.
+    Whoever runs this without --keys holds all secrets for a moment: it must not be whoever runs the FL server.
     """
     from fedelect.runtime.demo import couplings_for, settings_for
     from fedelect.runtime.identity import found
@@ -59,7 +67,8 @@ def init(
         addresses=_addresses(hosts, config.clients),
         edges=edges,
         couplings=couplings,
-        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s),
+        settings=settings_for(config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s),
+        keys=None if keys is None else _keys(keys),
     )
     election = roster.config()
     console = Console()
@@ -67,6 +76,7 @@ def init(
         f"{config.clients} peers, {len(edges)} links, {election.quorum} signatures make a certificate",
         f"configuration {election.digest.hex()}: the same on every machine, or they do not talk",
         f"bring each {out}/peerNN to its machine and there run: fedelect peer peerNN",
+        *([] if keys is None else ["every client puts its peerNN beside its own signing.key, which is not in it"]),
         f"{out}/server (the roster, no key) is for the FL server; lock {out}/ca away",
     )
     for line in lines:
@@ -88,12 +98,24 @@ def sized(config: ScenarioConfig, clients: int | None, budget: int | None) -> Sc
 def _addresses(hosts: Path | None, clients: int) -> tuple[str, ...]:
     if hosts is None:
         return tuple(f"127.0.0.1:{FIRST_PORT + client}" for client in range(clients))
-    try:
-        lines = tuple(line.strip() for line in hosts.read_text(encoding="utf-8").splitlines() if line.strip())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"cannot read {hosts}: {error}; give a text file with HOST:PORT lines") from error
+    lines = _lines(hosts, "HOST:PORT")
     wrong = [line for line in lines if not line.rpartition(":")[0] or not line.rpartition(":")[2].isdecimal()]
     if wrong or len(lines) != clients:
         what = f"{wrong[0]!r}" if wrong else f"{len(lines)} lines"
         raise ConfigurationError(f"{hosts} must hold HOST:PORT for each of {clients} clients, got {what}")
     return lines
+
+
+def _keys(path: Path) -> list[bytes]:
+    lines = _lines(path, "public keys")
+    try:
+        return [bytes.fromhex(line) for line in lines]
+    except ValueError as error:
+        raise ConfigurationError(f"{path} must hold public keys in hexadecimal, a line each: {error}") from error
+
+
+def _lines(path: Path, what: str) -> tuple[str, ...]:
+    try:
+        return tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {error}; give a text file with {what}, a line each") from error

@@ -149,6 +149,10 @@ class CertificateChain:
                 return tuple(self._main[start : start + limit])
         return ()
 
+    def find(self, identity: bytes) -> Certificate | None:
+        """The verified certificate of this name, in history or on another branch."""
+        return self._known.get(identity)
+
     def knows(self, identity: bytes) -> bool:
         """Whether this is a verified certificate, in history or on another branch, or the empty history."""
         return identity in self._known or identity == self._config.digest

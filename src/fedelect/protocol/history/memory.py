@@ -6,12 +6,14 @@ an impossible move; who has forgotten it learns of the lie from those who have n
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from fedelect.errors import RemoteProtocolError, StateError
+from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history.appraisals import Appraisals
 from fedelect.protocol.history.chain import CertificateChain
 from fedelect.protocol.history.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
-from fedelect.protocol.signed import Certificate, SignedValue, Verifier, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Signer, Statement, Verifier, Vote
 
 
 class Memory:
@@ -29,12 +31,13 @@ class Memory:
         config: PeerConfig,
         client: int,
         verifier: Verifier,
-        records: Iterable[SignedValue | Vote | Certificate | Proof] = (),
+        records: Iterable[SignedValue | Vote | Certificate | Proof | Appraisal] = (),
     ) -> None:
         self._config = config
         self._client = client
         self._verifier = verifier
         self.chain = CertificateChain(config, verifier)
+        self.appraisals = Appraisals(config, self.chain)
         self.proofs: dict[int, Proof] = {}
         self.signed_slot = 0  # the last slot in which this client signed anything
         self._own: SignedValue | None = None
@@ -42,10 +45,13 @@ class Memory:
         for record in records:
             self._recall(record)
 
-    def _recall(self, record: SignedValue | Vote | Certificate | Proof) -> None:
+    def _recall(self, record: SignedValue | Vote | Certificate | Proof | Appraisal) -> None:
         try:
             if isinstance(record, Certificate):
                 self.chain.add(record)
+            elif isinstance(record, Appraisal):
+                self.appraisals.news((record,))
+                self.appraisals.note(record)  # also where the vote behind it never became a certificate
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
@@ -65,6 +71,22 @@ class Memory:
                 f"{said.configuration.hex()}; give each peer its own records, of one configuration"
             )
         self.note_signed(record)
+
+    def sign_claim(self, value: SignedValue, signer: Signer) -> SignedValue:
+        """This client signs `value`; LocalProtocolError if others could prove it a lie."""
+        fault = self.own_fault(value)
+        if fault is not None:
+            raise LocalProtocolError(f"client {self._client} cannot claim this: {fault}")
+        signed = replace(value, signature=signer.sign(value.content))
+        self.note_signed(signed)
+        return signed
+
+    def sign_vote(self, statement: Statement, signer: Signer, appraisals: Iterable[Appraisal]) -> Vote:
+        """This client signs `statement`, behind which there may be an appraisal."""
+        vote = Vote(statement, self._client, signer.sign(statement.content))
+        self.note_signed(vote)
+        self.appraisals.note(*appraisals)
+        return vote
 
     def note_signed(self, record: SignedValue | Vote) -> None:
         """This client signed something."""
@@ -86,6 +108,17 @@ class Memory:
                     "opinion counts only if it was there before the first claim on top of its slot (see OwnRewards)"
                 )
         return fault
+
+    def examine(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
+        """Check all of these, see below; returns which lies about means the values prove."""
+        lies: list[Proof] = []
+        for entry in entries:
+            self.check_entry(entry)
+            lie = self.contradiction(entry) if isinstance(entry, SignedValue) else None
+            lies += [] if lie is None else [lie]
+        for vote in votes:
+            self.check_vote(vote)
+        return lies
 
     def check_entry(self, entry: SignedValue | Proof) -> None:
         """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""
@@ -131,7 +164,17 @@ class Memory:
         """Remember what others claimed in a frozen map."""
         self._claimed.update({client: value for client, value in values.items() if value is not None})
 
+    def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
+        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
+        fresh = self.appraisals.news(appraisals)
+        self.appraisals.note(*fresh)
+        return fresh
+
     def _unearned(self, value: SignedValue) -> str | None:
-        if math.isnan(value.mean) or self.chain.elections(value.client):
+        if math.isnan(value.mean):
+            return None
+        if self._config.rule == "bp-gp":
+            return "it holds a mean, which nobody is to tell under the rule bp-gp"
+        if self.chain.elections(value.client):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

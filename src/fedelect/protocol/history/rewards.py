@@ -38,3 +38,21 @@ class OwnRewards:
             if self._client in certificate.cohort and certificate.slot in self._opinions:
                 total, count = total + self._opinions[certificate.slot], count + 1
         return total / count if count else math.nan
+
+
+def to_claim(chain: CertificateChain, *, rule: str, mean: float, belief: float, judged: int) -> tuple[float, float]:
+    """The mean and belief that a host proposes for its client on top of `chain`.
+
+    Under "bp-gp" a belief is about the model that the last certified cohort trained, or there is none: what is said on
+    top of a certificate counts for its cohort, and older news would count for the wrong one. No mean is told.
+
+    Args:
+        chain: History as its peer knows it now.
+        rule: Of the configuration.
+        mean: As `OwnRewards.claim` has it.
+        belief: As given by `BeliefSettled`.
+        judged: The slot whose model the opinion behind that belief is of; 0 if none.
+    """
+    if rule == "bp-gp":
+        return math.nan, belief if judged == chain.slot > 0 else math.nan
+    return mean, belief if judged > 0 else math.nan

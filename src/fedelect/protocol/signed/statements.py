@@ -23,6 +23,7 @@ DIGEST_BYTES = 32
 _VALUE = b"fedelect/value/1\0"
 _VOTE = b"fedelect/vote/1\0"
 _MAP = b"fedelect/map/1\0"
+_SEAL = b"fedelect/appraisal/1\0"
 
 
 def digest(content: bytes) -> bytes:
@@ -86,7 +87,8 @@ class Statement:
         slot: The slot that was elected for, from 1.
         previous: Identity of the certificate before it; the hash of the configuration for the first.
         cohort: Who trains in `slot`, sorted.
-        map_hash: Hash of the frozen map; see `map_hash`. The map itself stays among the peers.
+        map_hash: Hash of the frozen map; see `map_hash`. The map itself stays among the peers. Under the rule
+            "bp-gp", the seal of an `Appraisal`.
     """
 
     configuration: bytes
@@ -156,6 +158,42 @@ class Certificate:
     def cohort(self) -> Cohort:
         """Who trains in that slot."""
         return self.statement.cohort
+
+
+@dataclass(frozen=True, eq=False)
+class Appraisal:
+    """What the map of a certified slot says of the cohort that trained before it: the worth of a set, rule "bp-gp".
+
+    Under that rule the hash in a statement is `seal`, over the hash of the map and the worth. So whoever has the
+    certificate can check an appraisal without the map, and from the certificate alone nobody learns the worth.
+
+    Attributes:
+        certificate: Identity of the certificate of that slot.
+        values: Hash of its frozen map; see `map_hash`.
+        worth: Of the cohort of the certificate before, as `belief_value` has it; nan if nobody had a belief.
+    """
+
+    certificate: bytes
+    values: bytes
+    worth: float
+
+    @functools.cached_property
+    def seal(self) -> bytes:
+        """What stands in the certificate's statement as `map_hash`."""
+        return sealed(self.values, self.worth)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Appraisal) and (self.certificate, self.seal) == (other.certificate, other.seal)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.certificate, self.seal))
+
+
+def sealed(values: bytes, worth: float) -> bytes:
+    """Hash of the hash of a map and the worth that follows from it."""
+    return digest(_SEAL + struct.pack("<32sd", values, worth))
 
 
 def map_hash(values: Mapping[int, SignedValue | None], available: Iterable[int] | None = None) -> bytes:

@@ -16,6 +16,8 @@ from fedelect.protocol.wire.effects import Send as Send
 from fedelect.protocol.wire.effects import SetDeadline as SetDeadline
 from fedelect.protocol.wire.effects import SlotSkipped as SlotSkipped
 from fedelect.protocol.wire.effects import Wait as Wait
+from fedelect.protocol.wire.messages import AppraisalMessage as AppraisalMessage
+from fedelect.protocol.wire.messages import AppraisalRequest as AppraisalRequest
 from fedelect.protocol.wire.messages import BeliefMessage as BeliefMessage
 from fedelect.protocol.wire.messages import GossipMessage as GossipMessage
 from fedelect.protocol.wire.messages import HistoryMessage as HistoryMessage
@@ -24,6 +26,8 @@ from fedelect.protocol.wire.messages import Message as Message
 
 __all__ = [
     "FRAME_LIMIT",
+    "AppraisalMessage",
+    "AppraisalRequest",
     "BeliefMessage",
     "BeliefSettled",
     "CohortAgreed",

@@ -10,11 +10,19 @@ from typing import Any
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.history.proofs import ImpossibleMove, TwoValues, TwoVotes
-from fedelect.protocol.signed import Certificate, SignedValue, Statement, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Statement, Vote
 from fedelect.protocol.slot.flooding import Entry
 from fedelect.protocol.wire.effects import Record
 from fedelect.protocol.wire.fields import Reader, Writer
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage, HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.wire.messages import (
+    AppraisalMessage,
+    AppraisalRequest,
+    BeliefMessage,
+    GossipMessage,
+    HistoryMessage,
+    HistoryRequest,
+    Message,
+)
 
 VERSION = 1
 """Raised when the bytes change their meaning."""
@@ -211,6 +219,36 @@ def _read_history(reader: Reader) -> HistoryMessage:
     return HistoryMessage(*_read_ends(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
 
 
+def _write_appraisal(writer: Writer, appraisal: Appraisal) -> None:
+    writer.digest(appraisal.certificate).digest(appraisal.values).real(appraisal.worth)
+
+
+def _read_appraisal(reader: Reader) -> Appraisal:
+    return Appraisal(reader.digest(), reader.digest(), reader.real())
+
+
+def _write_appraisal_request(writer: Writer, message: AppraisalRequest) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.certificates))
+    for name in message.certificates:
+        writer.digest(name)
+
+
+def _read_appraisal_request(reader: Reader) -> AppraisalRequest:
+    return AppraisalRequest(*_read_ends(reader), reader.many(reader.digest, at_least=32))
+
+
+def _write_appraisals(writer: Writer, message: AppraisalMessage) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.appraisals))
+    for appraisal in message.appraisals:
+        _write_appraisal(writer, appraisal)
+
+
+def _read_appraisals(reader: Reader) -> AppraisalMessage:
+    return AppraisalMessage(*_read_ends(reader), reader.many(lambda: _read_appraisal(reader), at_least=72))
+
+
 _KINDS: tuple[tuple[type[Any], Callable[[Writer, Any], None], Callable[[Reader], Any]], ...] = (
     (BeliefMessage, _write_belief, _read_belief),
     (GossipMessage, _write_gossip, _read_gossip),
@@ -222,4 +260,7 @@ _KINDS: tuple[tuple[type[Any], Callable[[Writer, Any], None], Callable[[Reader],
     (TwoValues, _write_two_values, _read_two_values),
     (TwoVotes, _write_two_votes, _read_two_votes),
     (ImpossibleMove, _write_two_values, _read_move),
+    (AppraisalRequest, _write_appraisal_request, _read_appraisal_request),
+    (AppraisalMessage, _write_appraisals, _read_appraisals),
+    (Appraisal, _write_appraisal, _read_appraisal),
 )

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.signed import Certificate, SignedValue, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Vote
 from fedelect.protocol.wire.messages import Message
 from fedelect.vocabulary import Cohort
 
-Record = SignedValue | Vote | Certificate | Proof
-"""What a peer must not forget: its own values and votes, certified history, proofs of lies."""
+Record = SignedValue | Vote | Certificate | Proof | Appraisal
+"""What a peer must not forget: its own values and votes, certified history, proofs of lies, what cohorts were worth."""
 
 
 class Wait(Enum):

@@ -6,7 +6,7 @@ the slot and the history it builds on. No message carries an index: everyone com
 
 from dataclasses import dataclass
 
-from fedelect.protocol.signed import Certificate, Vote
+from fedelect.protocol.signed import Appraisal, Certificate, Vote
 from fedelect.protocol.slot.flooding import Entry
 
 
@@ -94,5 +94,45 @@ class HistoryMessage:
     certificates: tuple[Certificate, ...]
 
 
-Message = BeliefMessage | GossipMessage | HistoryRequest | HistoryMessage
+@dataclass(frozen=True, slots=True)
+class AppraisalRequest:
+    """`sender` does not know what some cohorts were worth, and cannot vote; only under the rule "bp-gp".
+
+    Attributes:
+        configuration: Hash of the sender's configuration.
+        sender: A client.
+        receiver: One of its neighbours.
+        certificates: Identities of the certificates whose appraisals it lacks.
+    """
+
+    configuration: bytes
+    sender: int
+    receiver: int
+    certificates: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AppraisalMessage:
+    """Those of the appraisals that were asked for which `sender` has.
+
+    Attributes:
+        configuration: Hash of the sender's configuration.
+        sender: A client.
+        receiver: One of its neighbours.
+        appraisals: Each is checked against its certificate.
+    """
+
+    configuration: bytes
+    sender: int
+    receiver: int
+    appraisals: tuple[Appraisal, ...]
+
+
+Request = HistoryRequest | AppraisalRequest
+"""A question about history."""
+
+Answer = HistoryMessage | AppraisalMessage
+"""What is told of history."""
+
+Message = BeliefMessage | GossipMessage | HistoryRequest | HistoryMessage | AppraisalRequest | AppraisalMessage
 """Whatever travels between neighbours."""

@@ -197,6 +197,8 @@ CLAIMS = (
             "holds": "Until every cohort has been tried, conventional UCB draws cohorts at random without repetition.",
             "holds in part": "Until every cohort has been tried, conventional UCB is random selection without "
             "repetition; how far Quick-Init UCB is ahead is another matter.",
+            "does not hold": "Conventional UCB never repeats a cohort, which random selection may, and Quick-Init UCB "
+            f"does the same for long. {EXPLORES}",
         },
     ),
     Claim(
@@ -212,7 +214,7 @@ CLAIMS = (
                 digits=0,
             ),
         ),
-        why={"holds": "Arithmetic: C(20, 5)."},
+        why={"holds": "Arithmetic: C(20, 5).", "does not hold": "Arithmetic: C(20, 5) is another number."},
     ),
     Claim(
         key="cen_performance.baselines_last",

@@ -20,6 +20,9 @@ Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not m
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "undecided", "not measured yet")
 
+UNDECIDED = "The interval reaches over an end of the claimed range: more trials would tell."
+"""Why a claim is undecided, where nothing better is known."""
+
 Measure = Callable[[Evidence], Interval | None]
 """Reads a mean with its interval off the results; None if they are not on file."""
 
@@ -108,7 +111,8 @@ class Claim:
         says: What the paper says, in our words.
         paper: The paper's figure, or "-" where it states none.
         checks: How it is tested.
-        why: By verdict, why we think it comes out so.
+        why: By verdict, why we think it comes out so; for every verdict that its checks can give, but "undecided" may
+            be left to `UNDECIDED`.
     """
 
     key: str
@@ -142,8 +146,8 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """Why we think it came out so."""
-        return self.claim.why.get(self.verdict, "")
+        """Why we think it came out so; empty only where nothing is measured yet."""
+        return self.claim.why.get(self.verdict, UNDECIDED if self.verdict == "undecided" else "")
 
 
 def assess(claim: Claim, evidence: Evidence) -> Finding:

@@ -6,7 +6,7 @@ from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.reproduce import paper
 from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.catalogue import MAIN, OPTIMAL, RANDOM, ROUND_ROBIN, bp_ucb, quick_init
-from fedelect.reproduce.claims.claim import Check, Claim, above, below, exactly, near
+from fedelect.reproduce.claims.claim import Check, Claim, Range, above, below, exactly, near
 from fedelect.reproduce.claims.measures import accuracy, accuracy_gain
 from fedelect.reproduce.claims.sets import ONE_POINT
 from fedelect.reproduce.readings import Evidence, elections
@@ -23,6 +23,14 @@ CONVERGED = 0.005
 FEEDBACK = (
     "BP-UCB scores a client by its own opinions in the slots in which it trained: with mu = 0.01 it exploits at once "
     "what the company in the cold start made of it."
+)
+
+
+COMMON_CAUSE = (
+    "A belief enters the index as a share of all beliefs, divided by N again: it moves clients apart hundreds of times "
+    "less than their mean opinions do. Belief and mean opinion have a common cause, how easy the client's own test "
+    "share is; with all beliefs made equal the elections are as strongly correlated "
+    "(tests/reproduce/test_beliefs_and_elections.py)."
 )
 
 
@@ -80,6 +88,15 @@ def belief_and_election(evidence: Evidence) -> Interval | None:
     return mean_interval(np.divide(counts @ beliefs, scale, out=np.full(len(counts), np.nan), where=scale > 0))
 
 
+def belief_in_the_index(evidence: Evidence) -> Interval | None:
+    """How far apart beliefs alone put the indices of two clients at most, by their means over slots and trials."""
+    curves = evidence.curves(bp_ucb(), slots=SLOTS)
+    if curves is None or curves.beliefs is None:
+        return None
+    beliefs = curves.beliefs.mean(axis=0)
+    return exactly(float(np.ptp(beliefs)) / beliefs.size, len(curves.trials))
+
+
 CLAIMS = (
     Claim(
         key="BP_value.converge",
@@ -99,6 +116,8 @@ CLAIMS = (
             "belief follows the client's opinion of the slot's model, which is settled once the cohort is.",
             "holds in part": "The messages settle within a slot; the beliefs follow the slot's opinions, which go on "
             "changing while cohorts change.",
+            "does not hold": "The messages do not settle within a slot's rounds, and the beliefs follow the slot's "
+            "opinions.",
         },
     ),
     Claim(
@@ -114,6 +133,7 @@ CLAIMS = (
         why={
             "holds": "All clients judge the same model, each on its own test share: the differences are small and are "
             "those of the test shares.",
+            "does not hold": "All clients judge the same model, each on its own share of the same test distribution.",
             "undecided": "All clients judge the same model, each on its own share of the same test distribution: what "
             "differs between clients is less than what differs between trials.",
         },
@@ -125,13 +145,18 @@ CLAIMS = (
         paper="-",
         checks=(
             Check(name="correlation with elections over clients", measure=belief_and_election, claimed=above(0.0)),
+            Check(
+                name="largest difference that beliefs make between the indices of two clients",
+                measure=belief_in_the_index,
+                claimed=Range(),
+                digits=5,
+                decides=False,
+            ),
         ),
         why={
-            "holds": "Belief is part of the index, but divided by N: a client that likes the models is elected a "
-            "little more often.",
-            "does not hold": "A belief tells how a client likes the model, not what it adds to one; in the index it is "
-            "divided by N and the rewards outweigh it.",
-            "undecided": "In the index a belief is divided by N; the rewards outweigh it.",
+            "holds": f"{COMMON_CAUSE} So the correlation is there, but it is not the belief that elects.",
+            "does not hold": COMMON_CAUSE,
+            "undecided": COMMON_CAUSE,
         },
     ),
     Claim(
@@ -226,6 +251,7 @@ CLAIMS = (
         why={
             "holds": "Neither looks at opinions.",
             "holds in part": "Round-robin's five predefined sets may be good ones.",
+            "does not hold": FEEDBACK,
         },
     ),
 )

@@ -106,6 +106,8 @@ CLAIMS = (
         why={
             "holds": "More clients drawn at random cover the classes better.",
             "holds in part": "Once the classes are covered more clients add nothing.",
+            "does not hold": "More clients bring more skewed data into the average; which of them train matters more "
+            "than how many.",
         },
     ),
     Claim(
@@ -147,6 +149,8 @@ CLAIMS = (
             "their samples bring.",
             "holds in part": "All twenty clients together train on more samples than the five, and skewed models "
             "that are averaged often enough balance out.",
+            "does not hold": "In this drawing of the data skewed clients cover the classes as well as the five, and "
+            "hold more samples.",
         },
     ),
     Claim(

@@ -151,7 +151,7 @@ CLAIMS = (
                 digits=0,
             ),
         ),
-        why={"holds": "Arithmetic: C(100, 5)."},
+        why={"holds": "Arithmetic: C(100, 5).", "does not hold": "Arithmetic: C(100, 5) is a smaller number."},
     ),
     Claim(
         key="Pre2Slot.impossible",
@@ -167,6 +167,7 @@ CLAIMS = (
             ),
         ),
         why={
+            "holds": "No trial is on file.",
             "does not hold": "The arms need not be held: those not played since the cold start all have one pull, so "
             "the best of them is the best additive subset (docs/EXACT.md). Exact, in O(N + T K) memory.",
         },

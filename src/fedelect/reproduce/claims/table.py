@@ -112,6 +112,7 @@ CLAIMS = (
         why={
             "holds": "It trains the five i.i.d. clients from the first slot on.",
             "holds in part": "Where the cohort's own mean is below the target it never gets there either.",
+            "does not hold": "Others find cohorts as good, and the cohort's own mean is below the target.",
         },
     ),
     Claim(
@@ -123,6 +124,7 @@ CLAIMS = (
         why={
             "holds": "It learns nothing.",
             "holds in part": "For the highest targets the others do not get there either, so that all count T slots.",
+            "does not hold": EXPLORES,
         },
     ),
     Claim(

@@ -1,6 +1,9 @@
 """Claims about convergence, complexity and regret: Theorems 1 to 3 and Secs. IV-B, V-B."""
 
-from fedelect.equations.intervals import Interval, share_interval
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedelect.equations.intervals import Interval, mean_interval, share_interval
 from fedelect.reproduce.claims.claim import Check, Claim, Measure, above, below, exactly
 from fedelect.reproduce.figures.theory import PAPER_SCALE
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
@@ -41,16 +44,33 @@ def _cost_row(evidence: Evidence, clients: int) -> ComplexityRow | None:
 
 
 def quick_init_growth(evidence: Evidence) -> Interval | None:
-    """How many times as long a decision of Quick-Init UCB takes at N = 100 as at N = 20."""
+    """How many times as long a decision of Quick-Init UCB takes at N = 100 as at N = 20, over repetitions."""
     few, many = _cost_row(evidence, 20), _cost_row(evidence, 100)
-    return None if few is None or many is None else exactly(many.quick_init_ms / few.quick_init_ms)
+    return None if few is None or many is None else _ratio(many.quick_init_ms, few.quick_init_ms)
+
+
+def growth_over_growth(evidence: Evidence) -> Interval | None:
+    """The growth of a decision's time from N = 20 to N = 100, Quick-Init UCB's over BP-UCB's, over repetitions."""
+    few, many = _cost_row(evidence, 20), _cost_row(evidence, 100)
+    if few is None or many is None:
+        return None
+    quick = np.array(many.quick_init_ms) / np.array(few.quick_init_ms)
+    return _ratio(quick, np.array(many.bp_ucb_ms) / np.array(few.bp_ucb_ms))
 
 
 def quick_init_over_bp_ucb(evidence: Evidence) -> Interval | None:
-    """How many times as long a decision of Quick-Init UCB takes as one of BP-UCB, at N = 100."""
+    """How many times as long a decision of Quick-Init UCB takes as one of BP-UCB, at N = 100, over repetitions."""
     row = _cost_row(evidence, 100)
-    return None if row is None else exactly(row.quick_init_ms / row.bp_ucb_ms)
+    return None if row is None else _ratio(row.quick_init_ms, row.bp_ucb_ms)
 
+
+def _ratio(one: ArrayLike, other: ArrayLike) -> Interval:
+    """Mean of the ratios, one for each repetition: what slows a repetition down slows both."""
+    return mean_interval(np.asarray(one) / np.asarray(other))
+
+
+ALIKE = 2.0
+"""Times whose ratio is below this count as alike: they are one machine's, and of one implementation."""
 
 MAIN, SMALL = 0, 1
 """Places of the two worlds in the measurement of regret."""
@@ -189,8 +209,10 @@ CLAIMS = (
             ),
         ),
         why={
+            "holds": "The time grows by orders of magnitude, as a list of all arms would make it.",
             "does not hold": "The count is of an implementation that lists and sorts all arms. The same choice is made "
             "without listing them (docs/EXACT.md).",
+            "undecided": "The times of the repetitions differ too much to tell.",
         },
     ),
     Claim(
@@ -200,16 +222,25 @@ CLAIMS = (
         paper="T N^3 against T |A|^2",
         checks=(
             Check(
+                name="growth of a decision's time from N = 20 to N = 100, Quick-Init UCB over BP-UCB",
+                measure=growth_over_growth,
+                claimed=above(ALIKE),
+                digits=2,
+            ),
+            Check(
                 name="time of a decision at N = 100, Quick-Init UCB over BP-UCB",
                 measure=quick_init_over_bp_ucb,
-                claimed=above(1.0),
+                claimed=above(ALIKE),
                 digits=2,
             ),
         ),
         why={
             "holds": "A choice among N clients costs less than one among subsets.",
-            "does not hold": "Once the subsets are not listed, both decide in a fraction of a millisecond. Times are "
-            "one machine's.",
+            "holds in part": "Growth from N = 20 to N = 100 and the time at N = 100 say different things: once the "
+            "subsets are not listed, neither selector costs much.",
+            "does not hold": "Once the subsets are not listed (docs/EXACT.md), both decide in a fraction of a "
+            "millisecond up to N = 100. Times are one machine's, so that below a factor of two they count as alike.",
+            "undecided": "The times of the repetitions differ too much to tell.",
         },
     ),
     _regret_claim("Theorem00.regret", "Quick-Init UCB", 1, "8 |A| ln T / R_min + ..."),

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from fedelect.equations.intervals import Interval
-from fedelect.reproduce.claims import VERDICTS, Check, Finding
+from fedelect.reproduce.catalogue import experiment
+from fedelect.reproduce.claims import VERDICTS, Check, Claim, Finding
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
@@ -12,19 +13,27 @@ claimed range, fails if the whole interval is outside, and is undecided if the i
 **holds** if all its checks hold, **does not hold** if all fail, **holds in part** if some hold, and is **undecided**
 otherwise. Two methods are compared trial by trial, for in a trial they share batch orders and upload luck. Where the
 paper states an accuracy, ours counts as the same within one point (0.01), its slots within 20 %, its elections within
-10 %; "never" is below 5 % of the trials; "close" and "hardly" are one
-point too. "-" stands where the paper states no figure."""
+10 %; "never" is below 5 % of the trials; "close" and "hardly" are one point too. Times are one machine's: below a
+factor of two they count as alike, and their intervals are over repetitions. "-" stands where the paper states no
+figure. A verdict "so far" rests on fewer trials than planned, and says on how many; the rest may change it. Each claim
+is judged by the results of the commands that its section names."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
     """How many claims have which verdict, by training and, of the main world's, by runs on the atlas."""
     lines = ["| verdict | claims, trained | claims, on the atlas |", "|---|---|---|"]
     for verdict in VERDICTS:
-        trained = sum(finding.verdict == verdict for finding in findings)
-        on_atlas = sum(finding.verdict == verdict for finding in looked_up.values())
+        trained = [finding for finding in findings if finding.verdict == verdict]
+        on_atlas = [finding for finding in looked_up.values() if finding.verdict == verdict]
         if trained or on_atlas:
-            lines.append(f"| {verdict} | {trained} | {on_atlas} |")
+            lines.append(f"| {verdict} | {_count(trained)} | {_count(on_atlas)} |")
     return [*lines, f"| all | {len(findings)} | {len(looked_up)} |"]
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    """How many, and how many of these so far only."""
+    early = sum(so_far(finding) is not None for finding in findings)
+    return f"{len(findings)} ({early} so far)" if early else f"{len(findings)}"
 
 
 def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
@@ -36,44 +45,76 @@ def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -
         claim = finding.claim
         on_atlas = looked_up.get(claim.key)
         if on_atlas is None:
-            ours, verdict = _checks(finding), f"**{finding.verdict}**"
+            ours, verdict = _checks(finding), _verdict(finding)
         else:
             ours = f"*trained*<br>{_checks(finding)}<br>*on the atlas*<br>{_checks(on_atlas)}"
-            verdict = f"trained: **{finding.verdict}**<br>on the atlas: **{on_atlas.verdict}**"
-        reasons = dict.fromkeys(one.why for one in (finding, on_atlas) if one is not None and one.why)
-        cells = (claim.says, claim.paper, ours, verdict, "<br>".join(reasons))
+            verdict = f"trained: {_verdict(finding)}<br>on the atlas: {_verdict(on_atlas)}"
+        cells = (claim.says, claim.paper, ours, verdict, _why(finding, on_atlas))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return lines
 
 
+def _why(trained: Finding, on_atlas: Finding | None) -> str:
+    """One reason, or one for each where they differ."""
+    reasons = {"trained": trained.why, "on the atlas": "" if on_atlas is None else on_atlas.why}
+    given = {name: why for name, why in reasons.items() if why}
+    if len(set(given.values())) <= 1:
+        return next(iter(given.values()), "")
+    return "<br>".join(f"{name}: {why}" for name, why in given.items())
+
+
+def planned_trials(claim: Claim) -> int | None:
+    """Trials of the experiment that measures a claim, at full size; None where it is no matter of trials."""
+    return max((demand.trials for demand in experiment(claim.where).demands), default=None)
+
+
+def so_far(finding: Finding) -> str | None:
+    """On how many trials a verdict rests that rests on fewer than planned, such as "25 of 100 trials"; else None."""
+    planned = planned_trials(finding.claim)
+    counts = [one.count for one in finding.measured if one is not None and one.count > 1]
+    if finding.verdict == "not measured yet" or planned is None or not counts or min(counts) >= planned:
+        return None
+    return f"{min(counts)} of {planned} trials"
+
+
+def _verdict(finding: Finding) -> str:
+    early = so_far(finding)
+    return f"**{finding.verdict}**" if early is None else f"**{finding.verdict}** so far ({early})"
+
+
 def _checks(finding: Finding) -> str:
     texts = [
-        check_text(check, measured, outcome)
+        check_text(check, measured, outcome, planned_trials(finding.claim))
         for check, measured, outcome in zip(finding.claim.checks, finding.measured, finding.outcomes, strict=True)
     ]
     return "<br>".join(texts)
 
 
-def check_text(check: Check, measured: Interval | None, outcome: str) -> str:
-    """One check in a line."""
+def check_text(check: Check, measured: Interval | None, outcome: str, planned: int | None = None) -> str:
+    """One check in a line; where fewer trials are on file than planned it says of how many."""
     if measured is None:
         return f"{check.name}: not measured yet"
     claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
-    return f"{check.name}: {interval_text(measured, check.digits)} ({_counted(measured)}{claimed})"
+    return f"{check.name}: {interval_text(measured, check.digits)} ({_counted(measured, planned)}{claimed})"
 
 
 def interval_text(interval: Interval, digits: int) -> str:
-    """Mean and half width, such as "0.8143 ± 0.0080"; exact figures stand alone.
+    """Mean and half width, such as "0.8143 ± 0.0080"; exact figures stand alone, tiny and huge ones have an exponent.
 
     >>> interval_text(Interval(0.81434, 0.00801, 100), 4), interval_text(Interval(15504.0, 0.0, 1), 0)
     ('0.8143 ± 0.0080', '15504')
+    >>> interval_text(Interval(2.8e-9, 3.1e-11, 100), 4), interval_text(Interval(62296222.4, None, 1), 4)
+    ('2.8e-09 ± 3.1e-11', '6.2e+07')
     """
-    small = 0.0 < abs(interval.mean) < 10.0**-digits
-    mean = f"{interval.mean:.1e}" if small else f"{interval.mean:.{digits}f}"
-    return mean if not interval.half_width else f"{mean} ± {interval.half_width:.{digits}f}"
+    plain = interval.mean == 0.0 or 10.0**-digits <= abs(interval.mean) < 10.0**6
+    form = f".{digits}f" if plain else ".1e"
+    return f"{interval.mean:{form}}" + (f" ± {interval.half_width:{form}}" if interval.half_width else "")
 
 
-def _counted(interval: Interval) -> str:
+def _counted(interval: Interval, planned: int | None) -> str:
+    """What the figure is over: trials, or topologies and the like where none are planned."""
     if interval.half_width == 0.0 and interval.count == 1:
         return ""
+    if planned is not None:
+        return f"{interval.count} of {planned} trials; " if interval.count < planned else f"{interval.count} trials; "
     return f"{interval.count} trials; " if interval.half_width else f"over {interval.count}; "

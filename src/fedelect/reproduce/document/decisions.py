@@ -20,8 +20,9 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         "- **Average accuracy** is the running mean of the slots' mean opinions with the untrained model as first "
         "term, in all figures and in the table.",
         '- **"Optimal"** is the cohort of clients 1 to 5, as in the paper. Of all 15,504 cohorts, '
-        "trained for the atlas, it is the best by fresh trainings, level with some others (`fedelect atlas show`). It "
-        "is stationary, so it is run for 200 slots, also in the table for T = 500.",
+        "trained for the atlas, it is the best by fresh trainings, which cannot tell three others from it (`fedelect "
+        "atlas show src/fedelect/atlas/shipped/paper.npz`). It is stationary, so it is run for 200 slots, also in the "
+        "table for T = 500.",
         "- **Quick-Init UCB**: clients are split at random into N / K cold-start groups; a cohort's initial mean is "
         "the mean of its members' group rewards and counts as one pull. Ties are broken by the selector's own chance, "
         "never by client number: the paper's best clients carry the lowest numbers, and ties by number would leak the "

@@ -8,12 +8,11 @@ from fedelect.reproduce.claims import CLAIMS, Finding, assess
 from fedelect.reproduce.document.calibration_section import calibration_lines
 from fedelect.reproduce.document.claims_section import RULE, claim_lines, summary_lines
 from fedelect.reproduce.document.decisions import decision_lines, first_term_lines
+from fedelect.reproduce.document.on_file import measurement_lines, on_file_lines, total_line, trials_line
 from fedelect.reproduce.document.verdicts import on_atlas_path, verdicts_path, write_verdicts
 from fedelect.reproduce.figures import draw_from
-from fedelect.reproduce.measurements import measurement_path
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.runner import AbstractLibrary
-from fedelect.reproduce.series import Demand, Series
 
 FIGURES = "reproduction"
 """Folder of the figures, below that of the document."""
@@ -28,13 +27,16 @@ _HEAD = """\
 every figure and table, and every claim of its numerical section, beside what came out here. This page is written by
 `fedelect reproduce document` from the results in `reproduction/`; a test keeps it equal to them. Each figure is one
 command; `fedelect reproduce all --preset paper` makes everything, says first how long that will take, and goes on where
-it was stopped; `--preset quick` makes small versions in minutes. Clients carry the paper's numbers, from 1.
+it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. `make paper`
+computes every claim once more from the files of the results, by numpy and scipy alone. Clients carry the paper's
+numbers, from 1; only in the names of series, which are what `fedelect run --selector` takes, they count from 0.
 
 Results of the paper's main world (N = 20, K = 5, theta = 1) stand here twice. *Trained*: every slot of every trial is
 trained. *On the atlas*: every one of the 15,504 cohorts was trained with three seeds, and a slot draws one of these
 instead of training anew (docs/ATLAS.md); selectors and all else are the same, and 100 trials take minutes. Intervals on
 the atlas are over trials *given* these three trainings: they leave out the luck of the table itself, which moves a
-cohort's accuracy by about 0.001 (standard error), so that a difference of that size between the two is none."""
+cohort's accuracy by about 0.002 (standard error, on average over cohorts: `fedelect atlas show` prints 0.0037 between
+seeds; less for good cohorts), so that a difference of that size between the two is none."""
 
 
 def write_document(
@@ -61,8 +63,8 @@ def write_document(
     findings = [assess(claim, evidence) for claim in CLAIMS]
     figures = {one.name: draw_from(one, evidence, docs / FIGURES) for one in EXPERIMENTS}
     looked_up: dict[str, Finding] = {}
-    if on_atlas is not None:
-        atlas_evidence = Evidence(library=on_atlas, preset=preset.on_atlas())
+    atlas_evidence = None if on_atlas is None else Evidence(library=on_atlas, preset=preset.on_atlas())
+    if atlas_evidence is not None:
         judged = [assess(claim, atlas_evidence) for claim in CLAIMS if experiment(claim.where).in_main_world]
         looked_up = {finding.claim.key: finding for finding in judged}
         for one in EXPERIMENTS:
@@ -78,7 +80,9 @@ def write_document(
         "",
         *summary_lines(findings, looked_up),
         "",
-        *_sections(findings, looked_up, figures),
+        total_line(evidence),
+        "",
+        *_sections(findings, looked_up, figures, evidence, atlas_evidence),
         "## The first term of the paper's averages",
         "",
         *first_term_lines(None if optimal is None else optimal.untrained),
@@ -93,7 +97,12 @@ def write_document(
         "",
         "## Results on file",
         "",
-        *_on_file(evidence),
+        "Trained:",
+        "",
+        *on_file_lines(evidence),
+        "",
+        *measurement_lines(evidence),
+        *_on_atlas_lines(atlas_evidence),
     ]
     page = docs / "REPRODUCTION.md"
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -105,23 +114,39 @@ def write_document(
 
 
 def _sections(
-    findings: Sequence[Finding], looked_up: Mapping[str, Finding], figures: dict[str, list[Path]]
+    findings: Sequence[Finding],
+    looked_up: Mapping[str, Finding],
+    figures: dict[str, list[Path]],
+    evidence: Evidence,
+    atlas_evidence: Evidence | None,
 ) -> list[str]:
     """One section for each figure or table: command, drawing, claims."""
     lines = []
     for one in EXPERIMENTS:
         belonging = [finding for finding in findings if finding.claim.where == one.name]
-        lines += [
-            f"## {_kind(one)} `{one.name}`",
-            "",
-            f"{one.title}. Command: `fedelect reproduce {one.name} --preset paper`"
-            f"{', with `--on-atlas` for what is looked up in the atlas' if one.in_main_world and looked_up else ''}.",
-            "",
-            *_shown(one, figures[one.name]),
-            *claim_lines(belonging, looked_up),
-            *([""] if belonging else []),
-        ]
+        trained = [path for path in figures[one.name] if path.parent.name != ON_ATLAS]
+        on_atlas = [path for path in figures[one.name] if path.parent.name == ON_ATLAS]
+        lines += [f"## {_kind(one)} `{one.name}`", "", f"{one.title}.", ""]
+        if atlas_evidence is None or not on_atlas:
+            lines += [f"Command: `{_command(one)}`. {trials_line(one, evidence)}", "", *_shown(one, trained)]
+        else:
+            lines += [f"**Trained**: `{_command(one)}`. {trials_line(one, evidence)}", "", *_shown(one, trained)]
+            lines += [f"**On the atlas** (looked up, not trained): `{_command(one)} --on-atlas`. "]
+            lines[-1] += trials_line(one, atlas_evidence)
+            lines += ["", *_shown(one, on_atlas)]
+        lines += [*claim_lines(belonging, looked_up), *([""] if belonging else [])]
     return lines
+
+
+def _command(one: Experiment) -> str:
+    return f"fedelect reproduce {one.name} --preset paper"
+
+
+def _on_atlas_lines(atlas_evidence: Evidence | None) -> list[str]:
+    if atlas_evidence is None:
+        return []
+    mains = [one for one in EXPERIMENTS if one.in_main_world]
+    return ["", "On the atlas:", "", *on_file_lines(atlas_evidence, only=mains)]
 
 
 def _kind(one: Experiment) -> str:
@@ -140,23 +165,3 @@ def _shown(one: Experiment, paths: Sequence[Path]) -> list[str]:
         else:
             lines += [f"As numbers: [{path.name}]({name}).", ""]
     return lines
-
-
-def _on_file(evidence: Evidence) -> list[str]:
-    """Which series are there, with how many trials of how many."""
-    wanted: dict[tuple[Series, int], int] = {}
-    for one in EXPERIMENTS:
-        for demand in one.at(evidence.preset):
-            key = (demand.series, demand.slots)
-            wanted[key] = max(wanted.get(key, 0), demand.trials)
-    lines = ["| series | slots | trials on file | trials planned |", "|---|---|---|---|"]
-    for series, slots in sorted(wanted, key=lambda key: (key[0].world, key[0].selector, key[1])):
-        demand = Demand(series=series, slots=slots, trials=wanted[series, slots])
-        curves = evidence.curves(series, slots=slots, trials=demand.trials)
-        count = 0 if curves is None else len(curves.trials)
-        lines.append(f"| {series} | {slots} | {count} | {demand.trials} |")
-    names = sorted({name for one in EXPERIMENTS for name in one.measurements})
-    there = [name for name in names if measurement_path(evidence.library.folder, name).exists()]
-    absent = [name for name in names if name not in there]
-    lines += ["", f"Measurements on file: {', '.join(there) or 'none'}."]
-    return [*lines, f"Not measured yet: {', '.join(absent)}."] if absent else lines

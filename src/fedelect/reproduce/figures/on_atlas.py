@@ -21,7 +21,7 @@ def draw_regret(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]
     """`regret`: what was lost, what the theorems allow, and what T slots can lose at all; both axes logarithmic."""
     path = folder / f"{one.name}.svg"
     regret = evidence.measurement("regret", Regret)
-    with new_sheet(path, title=one.title, panels=2, width=13, height=5.4) as sheet:
+    with new_sheet(path, title=one.title, panels=2, width=13, height=7.0) as sheet:
         if regret is None:
             for axes in sheet.axes:
                 say(axes, "not measured yet: regret")
@@ -49,7 +49,9 @@ def _draw_world(axes: "Axes", world: RegretWorld) -> None:
         look = _LOOKS[curve.selector]
         slots, mean, half = np.array(curve.slots), np.array(curve.mean), np.array(curve.half_width)
         line = look.line if number % 2 == 0 else ":"
-        label = f"{curve.selector}, mu = {curve.exploration:.3g}: {mean[-1]:.4g} ± {half[-1]:.2g}"
+        label = (
+            f"{curve.selector}, mu = {curve.exploration:.3g}: {mean[-1]:.4g} ± {half[-1]:.2g} ({curve.trials} trials)"
+        )
         axes.plot(slots, mean, color=look.colour, linestyle=line, linewidth=1.6, label=label)
         axes.fill_between(slots, np.maximum(mean - half, 1e-9), mean + half, color=look.colour, alpha=0.18, linewidth=0)
     for selector, look in _LOOKS.items():
@@ -68,7 +70,7 @@ def _draw_world(axes: "Axes", world: RegretWorld) -> None:
         loc="left",
         fontsize=9,
     )
-    axes.legend(loc="upper left")
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.13))  # bounds lie high, curves low: no room between
 
 
 def _draw_bound(axes: "Axes", curve: RegretCurve, look: Look) -> None:

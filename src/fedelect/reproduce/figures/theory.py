@@ -1,5 +1,6 @@
 """Our own figures beside the paper's theory: `convergence`, `complexity`."""
 
+import statistics
 from pathlib import Path
 
 from fedelect.reproduce.catalogue import Experiment
@@ -57,14 +58,22 @@ def draw_complexity(one: Experiment, evidence: Evidence, folder: Path) -> list[P
             return [path]
         counted, measured = sheet.axes
         clients = [row.clients for row in table.rows]
-        lines = (
-            (counted, "Quick-Init UCB: T |A|²", [row.quick_init_operations for row in table.rows], QUICK_INIT_LOOK),
-            (counted, "BP-UCB: T N³", [row.bp_ucb_operations for row in table.rows], BP_UCB_LOOK),
-            (measured, "Quick-Init UCB", [row.quick_init_ms for row in table.rows], QUICK_INIT_LOOK),
-            (measured, "BP-UCB", [row.bp_ucb_ms for row in table.rows], BP_UCB_LOOK),
+        operations = (
+            ("Quick-Init UCB: T |A|²", [row.quick_init_operations for row in table.rows], QUICK_INIT_LOOK),
+            ("BP-UCB: T N³", [row.bp_ucb_operations for row in table.rows], BP_UCB_LOOK),
         )
-        for axes, name, values, look in lines:
-            axes.plot(clients, values, color=look.colour, linestyle=look.line, marker=look.marker, label=name)
+        for name, counts, look in operations:
+            counted.plot(clients, counts, color=look.colour, linestyle=look.line, marker=look.marker, label=name)
+        times = (
+            ("Quick-Init UCB", [row.quick_init_ms for row in table.rows], QUICK_INIT_LOOK),
+            ("BP-UCB", [row.bp_ucb_ms for row in table.rows], BP_UCB_LOOK),
+        )
+        for name, milliseconds, look in times:
+            middle = [statistics.median(row) for row in milliseconds]
+            fastest = [median - min(row) for median, row in zip(middle, milliseconds, strict=True)]
+            slowest = [max(row) - median for median, row in zip(middle, milliseconds, strict=True)]
+            bars = {"color": look.colour, "linestyle": look.line, "marker": look.marker, "capsize": 3}
+            measured.errorbar(clients, middle, yerr=[fastest, slowest], label=name, **bars)
         for axes, name in ((counted, "operations, as the paper counts them"), (measured, "ms a decision, median")):
             axes.set_xscale("log")
             axes.set_yscale("log")
@@ -72,7 +81,8 @@ def draw_complexity(one: Experiment, evidence: Evidence, folder: Path) -> list[P
             axes.set_ylabel(name)
             axes.legend(loc="upper left")
         sheet.footer += [
-            f"preset {evidence.preset.name}: 1 trial for each N, T = {table.slots} decisions after the cold start, "
-            f"K = {table.budget}. Right: ask and tell on one machine; trust orders of magnitude.",
+            f"preset {evidence.preset.name}: {len(table.rows[0].quick_init_ms)} trials (repetitions) for each N, T = "
+            f"{table.slots} decisions after the cold start, K = {table.budget}. Right: ask and tell on one machine; "
+            "bars from the fastest to the slowest repetition; trust orders of magnitude.",
         ]
     return [path]

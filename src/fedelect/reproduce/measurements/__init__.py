@@ -4,9 +4,18 @@ from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.registry import (
     MEASUREMENTS,
     keep_measurement,
+    made_with,
     measure,
     measurement_path,
     read_measurement,
 )
 
-__all__ = ["MEASUREMENTS", "Context", "keep_measurement", "measure", "measurement_path", "read_measurement"]
+__all__ = [
+    "MEASUREMENTS",
+    "Context",
+    "keep_measurement",
+    "made_with",
+    "measure",
+    "measurement_path",
+    "read_measurement",
+]

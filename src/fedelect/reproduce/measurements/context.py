@@ -6,6 +6,7 @@ from pathlib import Path
 from fedelect.atlas import load_atlas
 from fedelect.errors import ConfigurationError
 from fedelect.reproduce.catalogue import Preset
+from fedelect.reproduce.measurements.parts import Progress
 from fedelect.reproduce.runner import Library
 from fedelect.scenario import Dataset
 
@@ -19,12 +20,14 @@ class Context:
         preset: How much to do.
         workers: Processes.
         atlas: The atlas of the main world, or None if there is none.
+        progress: Told (parts finished, parts in all) of the measurement under way.
     """
 
     library: Library
     preset: Preset
     workers: int = 1
     atlas: Path | None = None
+    progress: Progress = lambda finished, total: None
 
     @property
     def dataset(self) -> Dataset:

@@ -1,13 +1,16 @@
 """Theorem 2 and Corollary 1 against what belief propagation did, over many topologies and strengths of coupling."""
 
+import functools
+
 import msgspec
 import numpy as np
 
 from fedelect.equations.beliefs import Settled, local_field, path_loss_coupling, settle
 from fedelect.equations.theory import convergence
 from fedelect.reproduce.measurements.context import Context
-from fedelect.scenario import BeliefsConfig
-from fedelect.scenario.topology import Topology, draw_topology
+from fedelect.reproduce.measurements.parts import Parts
+from fedelect.scenario import ScenarioConfig
+from fedelect.scenario.topology import draw_topology
 from fedelect.seeds import stream
 
 TOPOLOGIES = 200
@@ -61,17 +64,19 @@ class ConvergenceTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     rows: list[ConvergenceRow]
 
 
-def measure_convergence(context: Context) -> ConvergenceTable:
+def measure_convergence(context: Context, parts: Parts) -> ConvergenceTable:
     """Draw topologies of the main world and random opinions, and run belief propagation with each C."""
     library = context.library
     config = library.base
     count = TOPOLOGIES if context.preset.trials is None else 5 * context.preset.trials
+    make = functools.partial(_row, count=count, config=config, seed=library.seed)
+    made = parts.made(ConvergenceRow, make, {f"C = {scale:g}": (scale,) for scale in SCALES})
+    return ConvergenceTable(clients=config.clients, tolerance=TOLERANCE, rounds=ROUNDS, rows=list(made.values()))
+
+
+def _row(scale: float, *, count: int, config: ScenarioConfig, seed: int) -> ConvergenceRow:
+    beliefs = config.beliefs
     drawn = [draw_topology(config.topology, config.clients, seed=config.seed, draw=draw) for draw in range(count)]
-    rows = [_row(scale, drawn, config.beliefs, library.seed) for scale in SCALES]
-    return ConvergenceTable(clients=config.clients, tolerance=TOLERANCE, rounds=ROUNDS, rows=rows)
-
-
-def _row(scale: float, drawn: list[Topology], beliefs: BeliefsConfig, seed: int) -> ConvergenceRow:
     promised = {"corollary": 0, "theorem": 0, "printed": 0}
     took, broken = [], 0
     for number, topology in enumerate(drawn):

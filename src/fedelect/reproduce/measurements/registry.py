@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from fedelect.errors import RunError, RunMismatchError
+from fedelect.federation import DEFAULT_ENGINE, versions_of
 from fedelect.records.run_folder import replace_file
 from fedelect.reproduce.catalogue import Preset
 from fedelect.reproduce.measurements.complexity import ComplexityTable, measure_complexity
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.convergence import ConvergenceTable, measure_convergence
 from fedelect.reproduce.measurements.losses import Losses, measure_losses
+from fedelect.reproduce.measurements.parts import Parts
 from fedelect.reproduce.measurements.regret import Regret, measure_regret
 from fedelect.reproduce.measurements.sensitivity import Sensitivity, measure_sensitivity
 from fedelect.reproduce.runner import AbstractLibrary
@@ -26,7 +28,7 @@ class Measurement:
     """How a value is made, and what type it is."""
 
     kind: type[msgspec.Struct]
-    make: Callable[[Context], msgspec.Struct]
+    make: Callable[[Context, Parts], msgspec.Struct]
 
 
 MEASUREMENTS: dict[str, Measurement] = {
@@ -47,6 +49,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seed: Seed of the runs.
         trials: At most so many trials; None for all.
         slots: At most so many slots; None for all.
+        versions: Of all that decides over the last bit; empty where they were not noted. They are not compared.
     """
 
     scenario: dict[str, Any]
@@ -54,6 +57,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed: int
     trials: int | None
     slots: int | None
+    versions: dict[str, str] = {}
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,18 +83,42 @@ def read_measurement(library: AbstractLibrary, preset: Preset, name: str, kind: 
     if not path.exists():
         return None
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+        kept = _read(path)
         value = msgspec.json.decode(kept.value, type=kind)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise RunError(f"the measurement {path} cannot be read: {error}; delete it to make it anew") from error
+    except msgspec.MsgspecError as error:
+        raise _unreadable(path, error) from error
     expected = _about(library, preset)
     for field in About.__struct_fields__:
-        if getattr(kept.about, field) != getattr(expected, field):
+        if field != "versions" and getattr(kept.about, field) != getattr(expected, field):
             raise RunMismatchError(
                 f"the measurement {path} was made with another {field}; take another folder, or delete it to make it "
                 f"anew"
             )
     return value
+
+
+def made_with(folder: Path, name: str) -> str | None:
+    """Versions that a measurement was made with, in a line; None if it is not on file.
+
+    Raises:
+        RunError: It cannot be read.
+    """
+    path = measurement_path(folder, name)
+    if not path.exists():
+        return None
+    versions = _read(path).about.versions
+    return ", ".join(f"{library} {number}" for library, number in versions.items()) or "versions not noted"
+
+
+def _read(path: Path) -> _Kept:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Kept)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> RunError:
+    return RunError(f"the measurement {path} cannot be read: {error}; delete it to make it anew")
 
 
 def keep_measurement(library: AbstractLibrary, preset: Preset, name: str, value: msgspec.Struct) -> None:
@@ -102,10 +130,13 @@ def keep_measurement(library: AbstractLibrary, preset: Preset, name: str, value:
 
 
 def measure(name: str, context: Context) -> None:
-    """Make a measurement and keep it, unless it is on file."""
+    """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
     library, preset, measurement = context.library, context.preset, MEASUREMENTS[name]
     if read_measurement(library, preset, name, measurement.kind) is None:
-        keep_measurement(library, preset, name, measurement.make(context))
+        path = measurement_path(library.folder, name).with_suffix(".part")
+        parts = Parts(path, _about(library, preset), workers=context.workers, progress=context.progress)
+        keep_measurement(library, preset, name, measurement.make(context, parts))
+        parts.discard()
 
 
 def _about(library: AbstractLibrary, preset: Preset) -> About:
@@ -115,4 +146,5 @@ def _about(library: AbstractLibrary, preset: Preset) -> About:
         seed=library.seed,
         trials=preset.trials,
         slots=preset.slots,
+        versions=versions_of(DEFAULT_ENGINE),
     )

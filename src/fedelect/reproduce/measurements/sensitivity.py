@@ -1,8 +1,6 @@
 """How much exploration, and the rule for ties, decide over what the paper's two algorithms reach: runs on the atlas."""
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import msgspec
@@ -13,6 +11,7 @@ from fedelect.bench import Player
 from fedelect.equations.intervals import mean_interval
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.measurements.context import Context
+from fedelect.reproduce.measurements.parts import Parts
 
 EXPLORATIONS = (0.01, 0.1, 1.0)
 SLOTS = 500
@@ -73,15 +72,16 @@ _KINDS = {
 """How the selectors are specified, but for the exploration."""
 
 
-def measure_sensitivity(context: Context) -> Sensitivity:
+def measure_sensitivity(context: Context, parts: Parts) -> Sensitivity:
     """Play every variant on the atlas of the main world."""
     path = context.atlas_path()
     trials = min(TRIALS, context.preset.trials or TRIALS)
     slots = min(SLOTS, context.preset.slots or SLOTS)
     atlas = load_atlas(path)
-    with ProcessPoolExecutor(context.workers, mp_context=get_context("spawn")) as pool:
-        tasks = [pool.submit(_variant, path, *variant, trials, slots, context.library.seed) for variant in _variants()]
-        variants = [task.result() for task in tasks]
+    requests = {
+        ", ".join(map(str, variant)): (path, *variant, trials, slots, context.library.seed) for variant in _variants()
+    }
+    variants = list(parts.made(Variant, _variant, requests).values())
     return Sensitivity(
         atlas=atlas.digest, trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants
     )

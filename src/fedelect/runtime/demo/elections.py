@@ -8,11 +8,8 @@ from typing import Protocol
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
-from fedelect.runtime.launch import Ended
+from fedelect.runtime.launch import Ended, Hears
 from fedelect.runtime.talk import Agreed, Begin, Command, Notice, Recount, Skipped
-
-Hears = Callable[[int, Notice | Ended], None]
-"""Told (client, notice) of whatever the peers say."""
 
 
 class Reached(Protocol):

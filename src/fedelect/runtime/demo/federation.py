@@ -5,6 +5,7 @@ import socket
 
 from fedelect.analytics.democratized import LinkedClients, couplings_of
 from fedelect.errors import ConfigurationError
+from fedelect.protocol import RULES
 from fedelect.runtime.roster import Settings
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import derive
@@ -14,7 +15,8 @@ def settings_for(
     config: ScenarioConfig,
     *,
     seed: int,
-    exploration: float = 0.01,
+    rule: str = "bp-ucb",
+    exploration: float | None = None,
     faults: int = 0,
     lying: bool = False,
     slot_s: float = 60.0,
@@ -25,7 +27,8 @@ def settings_for(
     beliefs = config.beliefs
     return Settings(
         budget=config.budget,
-        exploration=exploration,
+        rule=rule,
+        exploration=RULES.get(rule) if exploration is None else exploration,
         seed=derive(seed, "selection", 0),
         reading=beliefs.reading,
         rounds=beliefs.rounds,

@@ -18,11 +18,11 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, Training, make_engine, versions_of
 from fedelect.records import open_run
-from fedelect.runtime.demo.elections import Hears, Held, ServerSide
+from fedelect.runtime.demo.elections import Held, ServerSide
 from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
 from fedelect.runtime.demo.written import LABEL, README, Played, header_of, records_of
 from fedelect.runtime.identity import found, member_names
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import Crew, Hears
 from fedelect.runtime.process import SHARE_NAME
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
@@ -40,6 +40,7 @@ class Demo:
         config: The world; its model must be linear and its opinion accuracy.
         slots: T.
         seed: The run's seed.
+        rule: How they elect, "bp-ucb" or "bp-gp".
         faults: How many peers may fail in a slot; the graph must stay connected without them.
         slot_s: After how many seconds peers give a slot up.
         engine: What trains.
@@ -48,6 +49,7 @@ class Demo:
     config: ScenarioConfig
     slots: int
     seed: int = 1
+    rule: str = "bp-ucb"
     faults: int = 0
     slot_s: float = 60.0
     engine: str = DEFAULT_ENGINE
@@ -83,7 +85,7 @@ def play_demo(
         out: A folder that does not exist, or is empty.
         command: The command line to note in the records.
         progress: Told after each slot.
-        hears: Told (client, notice) of whatever the peers say.
+        hears: Told (client, notice) of whatever the peers say, at once, from other threads.
 
     Raises:
         RunError: The peers did not get as far as slot 1.
@@ -92,7 +94,7 @@ def play_demo(
     engine = make_engine(demo.engine, demo.config)
     fed, models = out / "fed", out / "models"
     edges, couplings = couplings_for(scenario)
-    settings = settings_for(demo.config, seed=demo.seed, faults=demo.faults, slot_s=demo.slot_s)
+    settings = settings_for(demo.config, seed=demo.seed, rule=demo.rule, faults=demo.faults, slot_s=demo.slot_s)
     if out.exists() and any(out.iterdir()):
         raise ConfigurationError(f"{out} is not empty; name a new folder for the demo")
     roster = found(fed, addresses=free_addresses(scenario.clients), edges=edges, couplings=couplings, settings=settings)
@@ -100,9 +102,9 @@ def play_demo(
     (out / "README.md").write_text(README, encoding="utf-8")
     folders = _deal(scenario, fed)
     with threadpool_limits(limits=1, user_api="blas"):
-        with Crew(folders) as crew:
+        with Crew(folders, hears=hears) as crew:
             crew.start_all(START_S)
-            server = ServerSide(crew, roster.config(), Ed25519Verifier(), hears)
+            server = ServerSide(crew, roster.config(), Ed25519Verifier())
             played = _play(demo, scenario, engine, server, models, progress)
         return _write(demo, scenario, engine, dataset.digest, roster, out, played, command)
 

@@ -10,5 +10,6 @@ from fedelect.runtime.transport.base import LinkUp as LinkUp
 from fedelect.runtime.transport.base import Transport as Transport
 from fedelect.runtime.transport.memory import MemoryNetwork as MemoryNetwork
 from fedelect.runtime.transport.memory import MemoryTransport as MemoryTransport
+from fedelect.runtime.transport.watch import LinkWatch as LinkWatch
 
-__all__ = ["Frame", "Inbox", "LinkDown", "LinkUp", "MemoryNetwork", "MemoryTransport", "Transport"]
+__all__ = ["Frame", "Inbox", "LinkDown", "LinkUp", "LinkWatch", "MemoryNetwork", "MemoryTransport", "Transport"]

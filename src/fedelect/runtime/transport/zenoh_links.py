@@ -29,6 +29,11 @@ LEASE_MS = 4000
 """A neighbour that is silent for so long, keep-alives included, is down."""
 
 
+QUEUED_FRAMES = 16
+"""So many small frames can wait to be sent to a neighbour, the most that zenoh allows. Its default, 2, drops some of any
+burst when the machine is busy, and each costs a resend interval."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TlsFiles:
     """Where a peer's TLS material lies.
@@ -146,7 +151,7 @@ def _settings(
         "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
         "transport": {
             "link": {
-                "tx": {"lease": LEASE_MS, "keep_alive": 4},
+                "tx": {"lease": LEASE_MS, "keep_alive": 4, "queue": {"size": {"data": QUEUED_FRAMES}}},
                 "rx": {"max_message_size": FRAME_LIMIT + 65536},
                 "tls": {
                     "root_ca_certificate": str(tls.ca),

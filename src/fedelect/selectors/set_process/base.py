@@ -3,14 +3,11 @@
 from typing import Any
 
 from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.set_values import SetHunch, SetPrior, elect_set
+from fedelect.equations.set_values import OPENING, SetHunch, SetPrior, elect_set
 from fedelect.errors import ConfigurationError
 from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.set_process.ledger import SetLedger, eligible
 from fedelect.vocabulary import Cohort, whole
-
-OPENING = 16
-"""Most slots that go to trying every client once before the bounds decide."""
 
 
 class AbstractSetProcess(AbstractUcb):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedelect.protocol import (
+    AppraisalMessage,
     BeliefMessage,
     Entry,
     GossipMessage,
@@ -80,6 +81,8 @@ class Liar:
             first = message.certificates[0]
             fewer = replace(first, signatures=first.signatures[:1] * len(first.signatures))
             return [replace(message, certificates=(fewer, *message.certificates[1:]))]
+        if isinstance(message, AppraisalMessage) and habit in ("forges values", "two values", "boasts"):
+            return [replace(message, appraisals=tuple(replace(one, worth=1.0) for one in message.appraisals))]
         if isinstance(message, BeliefMessage) and habit == "two values":
             return [replace(message, value=float(self._rng.normal()))]
         return [self._bent_gossip(habit, message)] if isinstance(message, GossipMessage) else [message]

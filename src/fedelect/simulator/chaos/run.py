@@ -20,6 +20,7 @@ from fedelect.protocol import (
     Persist,
     Record,
     SlotSkipped,
+    to_claim,
 )
 from fedelect.seeds import stream
 from fedelect.simulator.chaos.liars import Liar
@@ -74,12 +75,15 @@ class ChaosRun:
         clients = range(self._config.clients)
         self._disks: list[list[Record]] = [[] for _ in clients]
         self._rewards = [OwnRewards(client) for client in clients]
-        self._opinions = [float("nan") for _ in clients]
+        self._opinions = [(0, float("nan")) for _ in clients]  # of which slot's model, and what
+        self._judged = [0 for _ in clients]  # ... in the slot under way
         self._pending: dict[int, Crash] = {}  # crashes that wait for a record or message
         self._counts = [0 for _ in clients]
         self._down: set[int] = set()
         self._slot = 0
         self._missed: dict[int, set[int]] = {}  # slot -> honest clients that saw it skipped
+        self._side: frozenset[int] = frozenset()  # who is cut off from the rest
+        self._lost: set[tuple[int, int]] = set()  # (client, neighbour): what links have said last
         self._liars = {client: self._liar(client) for client in schedule.liars}
         self._peers = [self._make(client) for client in clients]
         self._network = Network(
@@ -100,8 +104,12 @@ class ChaosRun:
         for crash in schedule.crashes:
             network.at(crash.at_s, functools.partial(self._arm, crash))
         for cut in schedule.partitions:
-            network.at(cut.at_s, functools.partial(network.partition, cut.side))
-            network.at(cut.heal_s, network.partition)
+            network.at(cut.at_s, functools.partial(self._cut, cut.side))
+            network.at(cut.heal_s, functools.partial(self._cut, frozenset()))
+        for rumour in schedule.rumours:
+            network.at(
+                rumour.at_s, functools.partial(self._tell_link, rumour.client, rumour.neighbour, lost=rumour.lost)
+            )
         violations = self._watch.violations
         messages = refused = 0
         try:
@@ -143,12 +151,15 @@ class ChaosRun:
         peer, slot = self._peers[client], self._slot
         if client in self._down or peer.state in OPEN or slot <= max(peer.slot, peer.chain.slot):
             return
-        self._network.post(client, peer.begin_slot(slot, self._opinions[client]))
+        self._judged[client], opinion = self._opinions[client]
+        self._network.post(client, peer.begin_slot(slot, opinion))
 
     def _host(self, client: int, effect: Effect) -> list[Effect]:
         peer = self._peers[client]
         if isinstance(effect, BeliefSettled):
-            return peer.propose(self._rewards[client].claim(peer.chain), effect.belief)
+            mean, judged = self._rewards[client].claim(peer.chain), self._judged[client]
+            rule = self._config.rule
+            return peer.propose(*to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged))
         if isinstance(effect, Persist):
             return self._store(client, effect.record)
         if isinstance(effect, CohortAgreed):
@@ -173,7 +184,7 @@ class ChaosRun:
             rng = stream(self._schedule.seed, "opinions", certificate.slot)
             for client, opinion in enumerate(np.round(rng.random(self._config.clients), 2).tolist()):
                 if client not in self._down:
-                    self._opinions[client] = opinion
+                    self._opinions[client] = (certificate.slot, opinion)
                     self._rewards[client].give(certificate.slot, opinion)
 
     def _relay(self, message: Message) -> Iterable[Message]:
@@ -211,10 +222,37 @@ class ChaosRun:
         if client not in self._down:
             self._down.add(client)
             self._network.crash(client)
+            self._lost -= {(client, neighbour) for neighbour in self._config.neighbours[client]}
             self._network.at(crash.down_s, functools.partial(self._restart, client))
+            self._links_moved()
 
     def _restart(self, client: int) -> None:
         self._down.discard(client)
         self._peers[client] = self._make(client)
         self._network.restart(client, self._peers[client])
+        self._links_moved()
         self._begin(client)
+
+    def _cut(self, side: frozenset[int]) -> None:
+        self._side = side
+        self._network.partition(*([side] if side else []))
+        self._links_moved()
+
+    def _links_moved(self) -> None:
+        if self._schedule.noticed_s is not None:
+            self._network.at(self._schedule.noticed_s, self._tell_links)
+
+    def _tell_links(self) -> None:
+        """Everybody's links say what is true by now, where they said something else before."""
+        for one, other in self._config.edges:
+            for client, neighbour in ((one, other), (other, one)):
+                lost = neighbour in self._down or (client in self._side) != (neighbour in self._side)
+                if lost != ((client, neighbour) in self._lost):
+                    self._tell_link(client, neighbour, lost=lost)
+
+    def _tell_link(self, client: int, neighbour: int, *, lost: bool) -> None:
+        if client in self._down:
+            return
+        (self._lost.add if lost else self._lost.discard)((client, neighbour))
+        peer = self._peers[client]
+        self._network.post(client, peer.neighbour_lost(neighbour) if lost else peer.neighbour_back(neighbour))

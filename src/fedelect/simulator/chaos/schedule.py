@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import KeyedHashVerifier, PeerConfig, Signer, Verifier, simulated_signers
+from fedelect.protocol import RULES, KeyedHashVerifier, PeerConfig, Signer, Verifier, simulated_signers
 from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
 
@@ -34,6 +34,7 @@ class ChaosPlan:
         liars: How many clients lie, at most f; with any, the configuration expects lies.
         calm: Nothing is lost, repeated or cut, nobody lies, and at most f peers crash, for good: every slot must be
             decided by all that are left.
+        rule: How cohorts follow from maps, "bp-ucb" or "bp-gp".
         keys: How clients sign.
     """
 
@@ -42,6 +43,7 @@ class ChaosPlan:
     faults: int = 1
     liars: int = 0
     calm: bool = False
+    rule: str = "bp-ucb"
     keys: Keys = simulated_keys
 
     def __post_init__(self) -> None:
@@ -53,6 +55,8 @@ class ChaosPlan:
             raise ConfigurationError("nobody lies while all is calm; leave out `liars` or `calm`")
         if self.slots < 1:
             raise ConfigurationError(f"slots must be at least 1, got {self.slots}")
+        if self.rule not in RULES:
+            raise ConfigurationError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +79,19 @@ class Partition:
     heal_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Rumour:
+    """A client's links say that a neighbour is lost, or back, whatever is true."""
+
+    client: int
+    neighbour: int
+    at_s: float
+    lost: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One chaotic run."""
+    """One chaotic run. `noticed_s` is how long after a crash, a cut or their end links say so; None if never."""
 
     seed: int
     slots: int
@@ -89,6 +103,8 @@ class Schedule:
     partitions: tuple[Partition, ...]
     liars: frozenset[int]
     late_s: tuple[float, ...]
+    noticed_s: float | None
+    rumours: tuple[Rumour, ...]
 
     @property
     def span_s(self) -> float:
@@ -102,9 +118,11 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
     clients = plan.clients
     signers, verifier = plan.keys(clients, seed)
     edges = _edges(rng, clients, plan.faults)
+    budget = int(rng.integers(1, max(2, clients // 2 + 1)))
     config = PeerConfig(
         clients=clients,
-        budget=int(rng.integers(1, max(2, clients // 2 + 1))),
+        budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the opening is soon over
+        rule=plan.rule,
         edges=edges,
         couplings=tuple(rng.normal(0.0, 0.5, len(edges)).tolist()),
         keys=tuple(signer.key for signer in signers),
@@ -119,6 +137,8 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
     )
     long_s = (config.slot_s + 0.5) * plan.slots
     liars = frozenset(rng.permutation(clients)[: plan.liars].tolist())
+    links = stream(seed, "chaos", "links")
+    noticed_s = float(links.choice([0.1, 0.3, 0.6]))  # when all is calm, not before the last message has come
     return Schedule(
         seed=seed,
         slots=plan.slots,
@@ -130,6 +150,8 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
         partitions=() if plan.calm else _partitions(rng, clients, long_s),
         liars=liars,
         late_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
+        noticed_s=noticed_s if links.random() < 0.8 else None,
+        rumours=() if plan.calm else _rumours(links, config, long_s),
     )
 
 
@@ -172,6 +194,15 @@ def _calm_crashes(rng: np.random.Generator, plan: ChaosPlan, long_s: float) -> t
         Crash(client, float(rng.random() * long_s), stages[int(rng.integers(2))], int(rng.integers(1, 4)), 2 * long_s)
         for client in failing
     )
+
+
+def _rumours(rng: np.random.Generator, config: PeerConfig, long_s: float) -> tuple[Rumour, ...]:
+    rumours = []
+    for _ in range(int(rng.integers(0, 13))):
+        client = int(rng.integers(config.clients))
+        neighbour = int(rng.choice(list(config.neighbours[client])))
+        rumours.append(Rumour(client, neighbour, float(rng.random() * long_s), bool(rng.random() < 0.7)))
+    return tuple(rumours)
 
 
 def _partitions(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Partition, ...]:

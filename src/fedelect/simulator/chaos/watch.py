@@ -4,9 +4,12 @@ It stands outside: it knows who lies, reads every message and every disk, and pu
 signatures allow, as a liar might who had collected them all.
 """
 
+import math
 from collections.abc import Iterable
 
+from fedelect.equations.set_values import PlayedSets
 from fedelect.protocol import (
+    Appraisal,
     Certificate,
     CohortAgreed,
     GossipMessage,
@@ -22,6 +25,8 @@ from fedelect.protocol import (
     TwoVotes,
     Verifier,
     Vote,
+    decide,
+    worth_of,
 )
 
 
@@ -41,6 +46,8 @@ class Watch:
         self._signers: dict[Statement, set[int]] = {}
         self._honest_votes: dict[tuple[int, int], Statement] = {}
         self._seen: set[tuple[int, bytes]] = set()
+        self._appraisals: dict[bytes, Appraisal] = {}
+        self._stored: set[tuple[int, bytes]] = set()  # whose disk holds the appraisal of which statement
         self.agreed: dict[int, set[bytes]] = {}  # slot -> names of the certificates that honest clients saw
         self.violations: list[str] = []
 
@@ -62,8 +69,12 @@ class Watch:
             self._votes((record,))
             if client not in self._liars:
                 self._check_map(client, record.statement, peer)
+                if self._config.rule == "bp-gp":
+                    self._check_past(client, record.statement, peer)
         elif isinstance(record, Certificate):
             self._certificate(record)
+        elif isinstance(record, Appraisal):
+            self._appraisal(client, record)
         elif not isinstance(record, SignedValue):
             self._proof(client, record)
 
@@ -111,6 +122,31 @@ class Watch:
         if proof.client not in self._liars:
             what = "values" if isinstance(proof, TwoValues) else "votes" if isinstance(proof, TwoVotes) else "moves"
             self.violations.append(f"client {client} holds honest client {proof.client} for a liar ({what})")
+
+    def _appraisal(self, client: int, record: Appraisal) -> None:
+        self._stored.add((client, record.certificate))
+        if client not in self._liars and self._appraisals.setdefault(record.certificate, record) != record:
+            self.violations.append(f"client {client} holds another appraisal of one certificate than others")
+
+    def _check_past(self, client: int, statement: Statement, peer: Peer) -> None:
+        """What an honest client votes for follows from what the cohorts of its history were really worth."""
+        if (client, statement.identity) not in self._stored:
+            self.violations.append(f"client {client} voted before the appraisal behind its vote was stored")
+        config = self._config
+        values = {n: entry if isinstance(entry, SignedValue) else None for n, entry in peer.entries.items()}
+        # The certificate of this very slot may be there already: the others' votes were enough.
+        history = [one for one in peer.chain.certificates if one.slot < statement.slot]
+        worths = [self._appraisals[one.identity].worth for one in history[1:] if one.identity in self._appraisals]
+        played = PlayedSets(config.budget, forgetting=config.forgetting, memory=config.memory)
+        tried: set[int] = set()
+        for one, worth in zip(history, [*worths, worth_of(values, config.clients)], strict=False):
+            if not math.isnan(worth):
+                played.note(one.cohort, worth, 0.0)
+                tried.update(one.cohort)
+        known = (played, tuple(sorted(tried)))
+        follows = decide(values, pulls=peer.chain.pulls, config=config, slot=statement.slot, played=known).cohort
+        if follows != statement.cohort or len(worths) < len(history) - 1:
+            self.violations.append(f"client {client} voted for what does not follow from history")
 
     def _check_map(self, client: int, statement: Statement, peer: Peer) -> None:
         for entry in peer.entries.values():

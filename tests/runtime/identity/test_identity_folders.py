@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +15,7 @@ from fedelect.runtime.identity import (
     TLS_KEY_NAME,
     Authority,
     found,
+    new_signing_key,
     read_identity,
 )
 from fedelect.runtime.roster import ROSTER_NAME, Settings, encode_roster, read_roster
@@ -43,6 +45,25 @@ def test_each_folder_is_all_its_peer_needs_and_holds_only_its_own_secrets(fed: P
     secrets = [fed / "ca" / "ca.key", *fed.glob("peer*/*.key")]
     assert len(secrets) == 7 and len({path.read_bytes() for path in secrets}) == 7
     assert {path.stat().st_mode & 0o777 for path in secrets} == {0o600}
+
+
+def test_clients_can_bring_their_own_keys_and_no_secret_to_sign_with_is_dealt(tmp_path: Path) -> None:
+    keys = [new_signing_key(tmp_path / f"mine{client}") for client in range(2)]
+    arguments: dict[str, Any] = {"addresses": ("a:1", "b:1"), "edges": ((0, 1),), "couplings": (0.1,)}
+    roster = found(tmp_path / "fed", **arguments, settings=SETTINGS, keys=keys)
+    assert roster.config().keys == tuple(keys)
+    assert not list((tmp_path / "fed").rglob(SIGNING_KEY_NAME))
+    with pytest.raises(ConfigurationError, match=f"cannot read .*{SIGNING_KEY_NAME}"):
+        read_identity(tmp_path / "fed" / "peer01")
+    shutil.copytree(tmp_path / "fed" / "peer01", tmp_path / "mine1", dirs_exist_ok=True)
+    assert read_identity(tmp_path / "mine1").client == 1
+    with pytest.raises(ConfigurationError, match="never overwritten"):
+        new_signing_key(tmp_path / "mine1")
+    for wrong, match in ((keys[:1], "got 1 keys"), ([keys[0], b"short"], r"of \[5, 32\] bytes")):
+        with pytest.raises(ConfigurationError, match=match):
+            found(tmp_path / "other", **arguments, settings=SETTINGS, keys=wrong)
+    with pytest.raises(ConfigurationError, match="2 different public keys"):
+        found(tmp_path / "other", **arguments, settings=SETTINGS, keys=[keys[0]] * 2)
 
 
 def test_a_folder_with_keys_is_never_overwritten(fed: Path) -> None:

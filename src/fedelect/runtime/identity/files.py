@@ -1,0 +1,39 @@
+"""The files of a peer's identity: what they are called, and how secrets are read and written."""
+
+import os
+from pathlib import Path
+
+from fedelect.errors import ConfigurationError
+
+CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certificate.pem", "tls.key", "signing.key"
+CA_KEY_NAME = "ca.key"
+
+
+def read_file(path: Path, *, secret: bool = False) -> bytes:
+    """What is in it; ConfigurationError if it is not there, or is a secret that others can read."""
+    try:
+        if secret and os.name == "posix" and path.stat().st_mode & 0o077:
+            raise ConfigurationError(f"others can read the secret {path}; run: chmod 600 {path}")
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot read {path}: {error.strerror}; a peer starts only with its keys and TLS files: restore it"
+        ) from error
+
+
+def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
+    """Write a new file; one that is there is never overwritten."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+
+
+def replace_file(path: Path, content: bytes, *, secret: bool = False) -> None:
+    """Put another file in its place; a crash leaves the one or the other."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    write_file(new, content, secret=secret)
+    with open(new, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(new, path)

@@ -1,0 +1,191 @@
+"""The folders of a federation of real peers: found, read and checked.
+
+`found` deals everything in one place: a folder for each peer, which is all that the peer needs and is to be brought to
+its machine; the CA's, which is to be locked away; and the server's, which holds the roster and no key at all. Two
+secrets belong to a peer, in files that only its owner can read: one signs what it says in elections, the other is for
+TLS. Who deals the keys could speak for everybody: that must not be whoever runs the FL server.
+"""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+
+from fedelect.errors import ConfigurationError
+from fedelect.protocol import PeerConfig
+from fedelect.runtime.identity.authority import Authority, common_name
+from fedelect.runtime.identity.files import (
+    CA_KEY_NAME,
+    CA_NAME,
+    CERTIFICATE_NAME,
+    SIGNING_KEY_NAME,
+    TLS_KEY_NAME,
+    read_file,
+    write_file,
+)
+from fedelect.runtime.roster import ROSTER_NAME, Member, Roster, Settings, encode_roster, read_roster
+from fedelect.runtime.signing import SECRET_BYTES, Ed25519Signer
+from fedelect.runtime.transport.zenoh_links import TlsFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A peer's folder, read and found to be whole.
+
+    Attributes:
+        folder: The folder.
+        roster: Who else is there.
+        config: How they elect.
+        client: Which of them this is.
+        signer: Its secret.
+        tls: Where its TLS files lie.
+        expires: When its certificate does.
+    """
+
+    folder: Path
+    roster: Roster
+    config: PeerConfig
+    client: int
+    signer: Ed25519Signer
+    tls: TlsFiles
+    expires: datetime.datetime
+
+
+def member_names(clients: int) -> tuple[str, ...]:
+    """What peers are called, in client order.
+
+    >>> member_names(3)
+    ('peer00', 'peer01', 'peer02')
+    """
+    return tuple(f"peer{client:02d}" for client in range(clients))
+
+
+def found(
+    out: Path,
+    *,
+    addresses: Sequence[str],
+    edges: Sequence[tuple[int, int]],
+    couplings: Sequence[float],
+    settings: Settings,
+    keys: Sequence[bytes] | None = None,
+) -> Roster:
+    """Write the folders of a new federation: `ca`, `server` and one for each peer.
+
+    Args:
+        out: The folder to hold them; it must not exist, or be empty.
+        addresses: Where each client listens, host:port, in client order.
+        edges: (one, other) links of the graph.
+        couplings: J of each link.
+        settings: How they elect.
+        keys: Public keys of the clients' own making (`new_signing_key`), in client order; then no secret to sign with
+            is dealt, and each client adds its own to its folder. None to make all of them here.
+
+    Raises:
+        ConfigurationError: No election can be held like this, or the folder is not empty.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigurationError(f"{out} is not empty; name a new folder, for keys are never overwritten")
+    if keys is not None and (len(keys) != len(addresses) or any(len(key) != SECRET_BYTES for key in keys)):
+        raise ConfigurationError(
+            f"there must be a public key of {SECRET_BYTES} bytes for each of the {len(addresses)} clients, got "
+            f"{len(keys)} keys of {sorted(set(map(len, keys)))} bytes"
+        )
+    signers = [Ed25519Signer.generate() for _ in addresses] if keys is None else []
+    public = [signer.key for signer in signers] if keys is None else keys
+    members = tuple(
+        Member(name=name, address=address, key=key.hex())
+        for name, address, key in zip(member_names(len(addresses)), addresses, public, strict=True)
+    )
+    roster = Roster(members=members, edges=tuple(edges), couplings=tuple(couplings), settings=settings)
+    roster.config()
+    authority = Authority.generate()
+    write_file(out / "ca" / CA_NAME, authority.certificate_pem)
+    write_file(out / "ca" / CA_KEY_NAME, authority.key_pem, secret=True)
+    write_file(out / "server" / ROSTER_NAME, encode_roster(roster))
+    for member in members:
+        folder = out / member.name
+        certificate, key = authority.certify(member.name, member.address.rpartition(":")[0])
+        write_file(folder / ROSTER_NAME, encode_roster(roster))
+        write_file(folder / CA_NAME, authority.certificate_pem)
+        write_file(folder / CERTIFICATE_NAME, certificate)
+        write_file(folder / TLS_KEY_NAME, key, secret=True)
+    for member, signer in zip(members, signers, strict=False):  # none if the clients have their own
+        _write_signing_key(out / member.name, signer)
+    return roster
+
+
+def new_signing_key(folder: Path) -> bytes:
+    """Make a client's secret in its folder; returns the public key, for whoever founds the federation.
+
+    Raises:
+        ConfigurationError: There is one already.
+    """
+    if (folder / SIGNING_KEY_NAME).exists():
+        raise ConfigurationError(f"{folder / SIGNING_KEY_NAME} is there already, and keys are never overwritten")
+    signer = Ed25519Signer.generate()
+    _write_signing_key(folder, signer)
+    return signer.key
+
+
+def _write_signing_key(folder: Path, signer: Ed25519Signer) -> None:
+    write_file(folder / SIGNING_KEY_NAME, signer.secret.hex().encode() + b"\n", secret=True)
+
+
+def read_identity(folder: Path) -> Identity:
+    """A peer's folder, checked: its keys are in the roster, its certificate is its own and of the CA.
+
+    Raises:
+        ConfigurationError: Something is missing or does not belong together; the message says what.
+    """
+    roster = read_roster(folder)
+    config = roster.config()
+    text = read_file(folder / SIGNING_KEY_NAME, secret=True).decode("ascii", errors="replace").strip()
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise ConfigurationError(f"{folder / SIGNING_KEY_NAME} holds no key: {SECRET_BYTES} bytes in hexadecimal")
+    signer = Ed25519Signer(secret)
+    if signer.key not in config.keys:
+        raise ConfigurationError(
+            f"the key in {folder / SIGNING_KEY_NAME} is not in the roster; this peer is no member: put back the key "
+            f"that it was founded with, or have it enrolled in a new roster"
+        )
+    client = config.keys.index(signer.key)
+    tls = TlsFiles(ca=folder / CA_NAME, certificate=folder / CERTIFICATE_NAME, key=folder / TLS_KEY_NAME)
+    expires = _check_tls(tls, roster.members[client].name)
+    return Identity(folder, roster, config, client, signer, tls, expires)
+
+
+def _check_tls(tls: TlsFiles, name: str) -> datetime.datetime:
+    """When the certificate expires, if all is as it must be."""
+    try:
+        authority = x509.load_pem_x509_certificate(read_file(tls.ca))
+        certificate = x509.load_pem_x509_certificate(read_file(tls.certificate))
+        key = serialization.load_pem_private_key(read_file(tls.key, secret=True), password=None)
+        certificate.verify_directly_issued_by(authority)
+    except ConfigurationError:
+        raise  # a file that is not there; it is a ValueError too
+    except (ValueError, TypeError, InvalidSignature) as error:
+        raise ConfigurationError(
+            f"the TLS files in {tls.ca.parent} do not belong together: {str(error) or 'not signed by this CA'}; a "
+            f"peer does not start without TLS: restore {CA_NAME}, {CERTIFICATE_NAME} and {TLS_KEY_NAME}"
+        ) from error
+    if common_name(certificate) != name:
+        raise ConfigurationError(
+            f"{tls.certificate} is of {common_name(certificate)!r}, but the roster calls the holder of this key "
+            f"{name!r}; restore the file"
+        )
+    if key.public_key() != certificate.public_key():
+        raise ConfigurationError(f"{tls.key} is not the key of {tls.certificate}; restore both from one source")
+    if certificate.not_valid_after_utc < datetime.datetime.now(datetime.UTC):
+        raise ConfigurationError(
+            f"{tls.certificate} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; whoever "
+            f"holds the CA runs: fedelect peers renew {tls.certificate.parent} --ca CA_FOLDER"
+        )
+    return certificate.not_valid_after_utc

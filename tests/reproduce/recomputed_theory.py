@@ -1,0 +1,126 @@
+"""Claims about sweeps, theorems and complexity once more; see `recomputed_claims`."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from tests.reproduce.plain_reading import Estimate, Folder, Values, exact, mean_of, share_of
+from tests.reproduce.recomputed_claims import (
+    Check,
+    above,
+    beliefs,
+    below,
+    central,
+    democratized,
+    gain,
+    paired,
+    sets,
+    shown,
+    table,
+)
+
+THETAS = ("N20-K5-theta1", "N20-K5-theta0.75", "N20-K5-theta0.5")
+COUNTS = tuple(f"N{clients}-K5-theta1" for clients in (20, 40, 60, 80, 100))
+METHODS = ("quick-init-ucb", "bp-ucb")
+
+
+def ahead(folder: Folder, worlds: tuple[str, ...], *, slots: int = 200, most: int = 100) -> list[Check]:
+    """Quick-Init UCB less BP-UCB in each world."""
+    pairs = [(f"{world}/quick-init-ucb", f"{world}/bp-ucb") for world in worlds]
+    return [above(gain(folder, one, other, slots=slots, most=most)) for one, other in pairs]
+
+
+def declines(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
+    """Each world less the next, for both methods."""
+    return [
+        above(gain(folder, f"{one}/{method}", f"{other}/{method}"))
+        for method in METHODS
+        for one, other in pairwise(worlds)
+    ]
+
+
+def decline(folder: Folder, method: str) -> Values | None:
+    """Accuracy at theta = 1 less that at theta = 0.5, by trial."""
+    many, few = (folder.trials(f"{world}/{method}", slots=200) for world in (THETAS[0], THETAS[2]))
+    return None if many is None or few is None else paired(many.accuracy(), few.accuracy())
+
+
+def sweeps(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
+    """Figures `PreTheta`, `PreNum` and `Pre2Slot`."""
+    yield "PreTheta.order", ahead(folder, THETAS)
+    yield "PreTheta.decline", declines(folder, THETAS)
+    one, other = decline(folder, "bp-ucb"), decline(folder, "quick-init-ucb")
+    yield "PreTheta.pronounced", [above(None if one is None or other is None else mean_of(paired(one, other)))]
+    yield "PreNum.order", ahead(folder, COUNTS[:3])
+    yield "PreNum.decline", declines(folder, COUNTS[:3])
+    yield "Pre2Slot.order", ahead(folder, COUNTS[:4], slots=500, most=25)
+    yield "Pre2Slot.arms", [above(exact(100 * 99 * 98 * 97 * 96 / 120), 1e7)]
+    there = folder.trials(f"{COUNTS[-1]}/quick-init-ucb", slots=500, most=25)
+    yield "Pre2Slot.impossible", [below(None if there is None else exact(len(there.numbers)), 1.0)]
+
+
+def convergence(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
+    """Theorem 2 and Corollary 1."""
+    measured = folder.measured("convergence")
+    rows = [] if measured is None else measured["rows"]
+    broken = None if measured is None else exact(sum(row["broken_promises"] for row in rows))
+    yield "Theorem03.sufficient", [below(broken, 0.5)]
+    paper = next((row for row in rows if row["scale"] == 0.001), None)
+
+    def share(name: str) -> Estimate | None:
+        return None if paper is None else share_of(paper[name], paper["topologies"])
+
+    bounds = {"theorem_as_printed_holds": 0.5, "theorem_holds": 0.5, "settled": 0.95}
+    yield "Theorem03.met", [above(share(name), bound) for name, bound in bounds.items()]
+
+
+def complexity(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
+    """Ratios of times within a repetition."""
+    measured = folder.measured("complexity")
+    if measured is None:
+        yield "complexity.quick_init", [above(None, 1000.0)]
+        yield "complexity.bp_ucb", [above(None, 2.0), above(None, 2.0)]
+        return
+    (few,) = (row for row in measured["rows"] if row["clients"] == 20)
+    (many,) = (row for row in measured["rows"] if row["clients"] == 100)
+    times = list(zip(*(row[name] for row in (few, many) for name in ("quick_init_ms", "bp_ucb_ms")), strict=True))
+    growth = {number: quick_many / quick_few for number, (quick_few, _, quick_many, _) in enumerate(times)}
+    relative = {number: (qm / qf) / (bm / bf) for number, (qf, bf, qm, bm) in enumerate(times)}
+    ratio = {number: quick_many / bp_many for number, (_, _, quick_many, bp_many) in enumerate(times)}
+    yield "complexity.quick_init", [above(mean_of(growth), 1000.0)]
+    yield "complexity.bp_ucb", [above(mean_of(relative), 2.0), above(mean_of(ratio), 2.0)]
+
+
+def regret(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
+    """Theorems 1 and 3, at the last slot of a selector's first curve in each world."""
+    measured = folder.measured("regret")
+    for key, selector in (("Theorem00.regret", "Quick-Init UCB"), ("Theorem02.regret", "BP-UCB")):
+        if measured is None:
+            yield key, [below(None, 1.0), shown(None, high=1.0), below(None, 1.0), below(None, 1.0)]
+            continue
+        checks: list[Check] = []
+        for number, world in enumerate(measured["worlds"]):
+            curve = next(curve for curve in world["curves"] if curve["selector"] == selector)
+            lost, half, bound = curve["mean"][-1], curve["half_width"][-1], curve["bound"][-1]
+            kept = Estimate(lost / bound, (lost - half) / bound, (lost + half) / bound)
+            checks += [below(exact(bound / curve["ceiling"][-1]), 1.0)]
+            checks += [below(kept, 1.0) if number else shown(kept, high=1.0)]
+        yield key, checks
+
+
+def recomputed(folder: Path) -> dict[str, list[Check]]:
+    """The checks of every claim, by its key."""
+    results = Folder(folder)
+    parts = (sets, central, beliefs, democratized, table, sweeps, convergence, complexity, regret)
+    return {key: checks for part in parts for key, checks in part(results)}
+
+
+def verdict(checks: list[Check]) -> str:
+    """What the outcomes of the deciding checks come to."""
+    deciding = [(estimate, low, high) for estimate, low, high, decides in checks if decides]
+    if any(estimate is None for estimate, _, _, _ in checks):
+        return "not measured yet"
+    outcomes = {estimate.outcome(low, high) for estimate, low, high in deciding if estimate is not None}
+    if len(outcomes) == 1:
+        return {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}[outcomes.pop()]
+    return "holds in part" if "holds" in outcomes else "undecided"

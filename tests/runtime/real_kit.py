@@ -1,0 +1,98 @@
+"""A federation of real processes for tests, and what journals tell. Waits have deadlines; nothing is left behind."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.federation_kit import Place, make_federation, opinions_of
+
+from fedelect.protocol import SignedValue, Vote
+from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.journal import Journal
+from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import Notice
+
+START_S = 120.0
+QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 4, "slot_s": 40.0}
+
+
+class Real:
+    """A federation of real processes.
+
+    `wraps` is as in `Crew`. `on_notice` is called with whatever a peer says while an election is held.
+    """
+
+    def __init__(
+        self, out: Path, where: Place, *, wraps: Mapping[int, tuple[str, ...]] | None = None, **settings: Any
+    ) -> None:
+        self.where = where
+        self.roster, self.folders = make_federation(out, where, **settings)
+        self.crew = Crew(self.folders, wraps)
+        self.heard: list[tuple[int, Notice | Ended]] = []
+        self.on_notice: Callable[[int, Notice | Ended], None] = lambda client, notice: None
+        self.server = ServerSide(self.crew, self.roster.config(), Ed25519Verifier(), self._hear)
+
+    def _hear(self, client: int, notice: Notice | Ended) -> None:
+        self.heard.append((client, notice))
+        self.on_notice(client, notice)
+
+    def wait(self, kind: type, client: int, **values: object) -> None:
+        def seen(who: int, notice: object) -> bool:
+            fits = isinstance(notice, kind) and all(getattr(notice, name) == one for name, one in values.items())
+            return fits and who == client
+
+        assert self.crew.listen(seen, START_S), f"peer {client} never said {kind.__name__} {values}"
+
+    def elect(self, slot: int, clients: list[int]) -> frozenset[int]:
+        """Hold an election among some; returns who decided."""
+        self.begin(slot, clients)
+        return self.finish(slot, clients)
+
+    def begin(self, slot: int, clients: Iterable[int]) -> None:
+        given = opinions_of(slot - 1, self.where.clients) if slot > 1 else dict.fromkeys(range(self.where.clients))
+        self.server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in clients})
+
+    def finish(self, slot: int, clients: list[int]) -> frozenset[int]:
+        held = self.server.hold(slot, within_s=60.0, all_of=frozenset(clients))
+        assert held.certificate is not None, f"slot {slot}: {held.reason}"
+        return held.done
+
+
+@contextlib.contextmanager
+def real(
+    out: Path,
+    where: Place,
+    *,
+    without: tuple[int, ...] = (),
+    prepare: Callable[[Real], None] = lambda made: None,
+    **settings: Any,
+) -> Iterator[Real]:
+    """The processes while they run; `prepare` is called before they are started."""
+    made = Real(out, where, **settings)
+    prepare(made)
+    numbers: list[int] = []
+    with made.crew:
+        if without:
+            for client in set(made.folders) - set(without):
+                made.crew.start(client)
+        else:
+            made.crew.start_all(START_S)
+        yield made
+        numbers = [process.number for process in made.crew.processes.values()]
+    for number in numbers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+def votes_of(folder: Path) -> list[int]:
+    journal = Journal(folder)
+    journal.close()
+    values = [record.slot for record in journal.records if isinstance(record, SignedValue)]
+    votes = [record.statement.slot for record in journal.records if isinstance(record, Vote)]
+    assert len(set(values)) == len(values)
+    assert len(set(votes)) == len(votes)
+    return votes

@@ -1,0 +1,182 @@
+"""Real peers that elect by the rule bp-gp: rosters, journals, hosts over memory, and processes."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runtime.federation_kit import (
+    MemoryCrew,
+    dense_cohorts,
+    hold_all,
+    make_federation,
+    opinions_of,
+    place,
+)
+
+from fedelect.errors import ConfigurationError
+from fedelect.protocol import RULES, Appraisal, SignedValue, Vote
+from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.journal import JOURNAL_NAME, Journal
+from fedelect.runtime.launch import Crew
+from fedelect.runtime.roster import ROSTER_NAME, Settings, read_roster
+from fedelect.runtime.signing import Ed25519Verifier
+from fedelect.runtime.talk import SLOTS_NAME, Trouble, decode_logs
+from fedelect.runtime.transport import MemoryNetwork
+
+WHERE = place(clients=5, budget=2)
+EVERYBODY = frozenset(range(5))
+START_S = 120.0
+
+Crews = Callable[..., tuple[MemoryCrew, ServerSide, dict[int, Path]]]
+
+
+@pytest.fixture
+def crews(tmp_path: Path) -> Iterator[Crews]:
+    made: list[MemoryCrew] = []
+
+    def make(**settings: Any) -> tuple[MemoryCrew, ServerSide, dict[int, Path]]:
+        roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
+        made.append(MemoryCrew(folders, MemoryNetwork()))
+        return made[0], ServerSide(made[0], roster.config(), Ed25519Verifier()), folders
+
+    yield make
+    for crew in made:
+        crew.close()
+
+
+def records_of(folder: Path) -> list[object]:
+    journal = Journal(folder)
+    journal.close()
+    return list(journal.records)
+
+
+def votes_of(folder: Path) -> list[int]:
+    return [record.statement.slot for record in records_of(folder) if isinstance(record, Vote)]
+
+
+def worths_of(folders: dict[int, Path], server: ServerSide) -> list[float]:
+    """What the map of each certified slot said; who had a certificate before it voted keeps no appraisal of it."""
+    kept = [record for folder in folders.values() for record in records_of(folder) if isinstance(record, Appraisal)]
+    by_certificate = {record.certificate: record.worth for record in kept}
+    return [by_certificate[one.identity] for one in server.chain.certificates]
+
+
+def check_appraised(folder: Path, server: ServerSide) -> None:
+    """When this peer voted last, it knew the worth of all of history."""
+    last = votes_of(folder)[-1]
+    kept = {record.certificate for record in records_of(folder) if isinstance(record, Appraisal)}
+    assert kept >= {one.identity for one in server.chain.certificates[1:] if one.slot < last}
+
+
+def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_ucb(tmp_path: Path) -> None:
+    roster, _ = make_federation(tmp_path / "new", WHERE, rule="bp-gp")
+    assert read_roster(tmp_path / "new" / "server").config() == roster.config()
+    assert (roster.config().rule, roster.config().optimism) == ("bp-gp", RULES["bp-gp"])
+    old, _ = make_federation(tmp_path / "old", WHERE)
+    path = tmp_path / "old" / "server" / ROSTER_NAME
+    content = json.loads(path.read_text())
+    for name in ("rule", "forgetting", "memory"):
+        del content["settings"][name]
+    path.write_text(json.dumps(content))
+    assert read_roster(path.parent).config().digest == old.config().digest != roster.config().digest
+    assert read_roster(path.parent).settings == Settings(**(content["settings"]))
+    with pytest.raises(ConfigurationError, match="rule must be one of bp-ucb, bp-gp, got 'quick-init-ucb'"):
+        make_federation(tmp_path / "wrong", WHERE, rule="quick-init-ucb")
+
+
+def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_no_worth(crews: Crews) -> None:
+    crew, server, folders = crews()
+    expected = dense_cohorts(WHERE, 8, rule="bp-gp")
+    assert hold_all(server, WHERE, 8) == [cohort for cohort, _ in expected]
+    crew.close()
+    worths = worths_of(folders, server)
+    assert len(worths) == 8 and math.isnan(worths[0]) and all(0.0 < worth < 1.0 for worth in worths[1:])
+    told = [str(notice) for _, notice in crew.heard]
+    assert told and not [text for text in told for worth in worths[1:] if str(worth)[:6] in text]
+    claims = [record for record in records_of(folders[0]) if isinstance(record, SignedValue)]
+    assert all(math.isnan(claim.mean) for claim in claims)
+
+
+def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(crews: Crews) -> None:
+    crew, server, folders = crews(faults=1)
+    hold_all(server, WHERE, 5)
+    crew.stop(2)
+    kept = [record for record in records_of(folders[2]) if not isinstance(record, Appraisal)]
+    (folders[2] / JOURNAL_NAME).unlink()
+    rewritten = Journal(folders[2])
+    for record in kept:
+        rewritten.keep_record(record)  # type: ignore[arg-type]
+    rewritten.close()
+    crew.start(2)
+    expected = dense_cohorts(WHERE, 8, rule="bp-gp")[5:]
+    assert hold_all(server, WHERE, 3, first=6) == [cohort for cohort, _ in expected]
+    crew.close()
+    assert votes_of(folders[2])[-1] > 5
+    check_appraised(folders[2], server)
+
+
+def test_a_slot_that_nobody_trained_in_teaches_nothing(crews: Crews) -> None:
+    crew, server, folders = crews()
+    hold_all(server, WHERE, 2)
+    server.begin_with(3, judged=1, opinions=opinions_of(1, 5))  # training in slot 2 failed: the old model once more
+    held = server.hold(3, within_s=40.0, all_of=EVERYBODY)
+    assert held.certificate is not None
+    assert held.certificate.cohort == server.chain.certificates[1].cohort  # its clients are still to be tried
+    crew.close()
+    assert [math.isnan(worth) for worth in worths_of(folders, server)] == [True, False, True]
+
+
+@pytest.mark.integration
+def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by_bp_gp(
+    tmp_path: Path, crews: Crews
+) -> None:
+    dense = dense_cohorts(WHERE, 10, rule="bp-gp")
+    memory, server, folders = crews()
+    in_memory = hold_all(server, WHERE, 10)
+    memory.close()
+    roster, real_folders = make_federation(tmp_path / "real", WHERE, rule="bp-gp")
+    with Crew(real_folders) as crew:
+        crew.start_all(START_S)
+        in_processes = hold_all(ServerSide(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
+        numbers = [process.number for process in crew.processes.values()]
+    assert in_processes == in_memory == [cohort for cohort, _ in dense]
+    for those in (folders, real_folders):
+        logs = [decode_logs((folder / SLOTS_NAME).read_bytes()) for folder in those.values()]
+        for (cohort, bound), of_slot in zip(dense, zip(*logs, strict=True), strict=True):
+            assert {log.cohort for log in of_slot} == {cohort}
+            assert {log.indices for log in of_slot} - {()} == {bound} - {()}  # to the last bit
+    for number in numbers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)
+
+
+@pytest.mark.integration
+def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_bp_gp(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 4, "slot_s": 40.0}
+    roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
+    heard: list[object] = []
+    with Crew(folders) as crew:
+        crew.start_all(START_S)
+        server = ServerSide(crew, roster.config(), Ed25519Verifier(), lambda client, notice: heard.append(notice))
+
+        def elect(slot: int, clients: frozenset[int]) -> None:
+            given = opinions_of(slot - 1, 5) if slot > 1 else dict.fromkeys(EVERYBODY)
+            server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in clients})
+            held = server.hold(slot, within_s=60.0, all_of=clients)
+            assert held.certificate is not None and held.done >= clients, f"slot {slot}: {held.reason}"
+
+        elect(1, EVERYBODY)
+        crew.kill(3)
+        for slot in (2, 3, 4, 5):
+            elect(slot, EVERYBODY - {3})
+        crew.start(3)
+        for slot in range(6, 12):
+            elect(slot, EVERYBODY)
+    votes = votes_of(folders[3])
+    assert votes[0] == 1 and votes[-1] > 5 and len(set(votes)) == len(votes)
+    check_appraised(folders[3], server)
+    assert "proven" not in " ".join(notice.text for notice in heard if isinstance(notice, Trouble))
