@@ -109,18 +109,17 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
         f"{ranking.scenario}: {ranking.budget} of {ranking.clients} clients, {ranking.slots} slots, {ranking.trials} "
         f"trials; optimum {{{best}}} {_figure(ranking.optimum, 4, ' ')}"
     )
-    table = Table(title=title, title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title,
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+    )
     table.add_column("selector", overflow="fold", min_width=17)
-    for name in (
-        "FL&",
-        "final\ngap %",
-        "running\ngap %",
-        "slots to\n2 %",
-        "regret",
-        "Jain's\nindex",
-        "ms\nan ask",
-        f"running gap\n- {ranking.reference}'s",
-    ):
+    names = ("FL&", "final\ngap %", "running\ngap %", "slots\nto 2 %", "regret", "Jain's\nindex", "ms an\nask")
+    for name in (*names, f"minus\n{ranking.reference}"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in ranking.rows:
         figures = (
@@ -137,8 +136,8 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
         table.add_row(label, row.framework.upper(), *figures, style="dim" if bar else None)
     table.caption = (
         "± 95 % interval over trials. Gaps: how far what is elected is worth less than the optimum, in the last tenth "
-        "of the slots and in all. Last column: difference in the same trials, above 0 if it does worse. ms: CPU time. "
-        "Dim: bars."
+        f"of the slots and in all. Last column: running gap minus that of {ranking.reference} in the same trials. "
+        "ms: CPU time. Dim: bars."
     )
     console.print(table)
 
