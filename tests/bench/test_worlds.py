@@ -69,7 +69,7 @@ def test_entrants_are_each_selector_as_tuned_and_in_full_with_its_default_too() 
     assert set(TUNED.values()) <= set(short) <= set(full)
     assert {"oort", "client-ucb", "fedcs"} <= set(full) - set(short)
     without = entrants(clients=20, budget=5, full=True, losses=False)
-    assert {text.partition(":")[0] for text in set(full) - set(without)} == {"oort", "power-of-choice"}
+    assert {text.partition(":")[0] for text in set(full) - set(without)} == {"oort", "power-of-choice", "loss-gp"}
     assert {"fedcs:candidates=6", "power-of-choice:candidates=5"} <= set(entrants(clients=6, budget=2))
     assert {"fedcs:candidates=9", "power-of-choice:candidates=9"} <= set(entrants(clients=20, budget=9))
     for text in full:
