@@ -21,8 +21,8 @@ from fedelect.records.run_folder import replace_file
 
 app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)
 
-QUICK = ("r-labels2-N12-K4", "r-lossy-N12-K4", "paper")
-"""The worlds of the bare command: small, noisy, and the paper's."""
+QUICK = ("r-lossy-N12-K4", "paper")
+"""The worlds of the bare command: a small and noisy one, and the paper's."""
 
 
 def _shipped() -> dict[str, Path]:
