@@ -77,11 +77,13 @@ def test_renew_gives_a_new_certificate_and_says_so_if_the_ca_is_another(fedelect
     for name in ("fed", "other"):
         assert fedelect("peers", "init", "--clients", "3", "--out", name)[0] == 0
     before = (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes()
-    code, _, err = fedelect("peers", "renew", "fed/peer01", "--ca", "other/ca")
+    code, _, err = fedelect("peers", "renew", "peer01", "--folder", "fed/peer01", "--ca", "other/ca")
     assert code == 1 and "another CA" in err
+    code, _, err = fedelect("peers", "renew", "peer00", "--folder", "fed/peer01", "--ca", "fed/ca")
+    assert code == 1 and "is of 'peer01', not of 'peer00'" in err
     assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() == before
-    code, out, _ = fedelect("peers", "renew", "fed/peer01", "--ca", "fed/ca")
-    assert code == 0 and "good until" in out
+    code, out, _ = fedelect("peers", "renew", "peer01", "--folder", "fed/peer01", "--ca", "fed/ca")
+    assert code == 0 and "peer01, listening on 127.0.0.1" in out and "good until" in out
     assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() != before
     assert read_identity(tmp_path / "fed" / "peer01").client == 1
 

@@ -12,6 +12,7 @@ from fedelect.runtime.identity.folders import member_names as member_names
 from fedelect.runtime.identity.folders import new_signing_key as new_signing_key
 from fedelect.runtime.identity.folders import read_identity as read_identity
 from fedelect.runtime.identity.renewal import RENEW_DAYS as RENEW_DAYS
+from fedelect.runtime.identity.renewal import Renewed as Renewed
 from fedelect.runtime.identity.renewal import renew as renew
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "VALID_DAYS",
     "Authority",
     "Identity",
+    "Renewed",
     "found",
     "member_names",
     "new_signing_key",

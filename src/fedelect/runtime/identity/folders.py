@@ -105,7 +105,8 @@ def found(
     authority = Authority.generate()
     write_file(out / "ca" / CA_NAME, authority.certificate_pem)
     write_file(out / "ca" / CA_KEY_NAME, authority.key_pem, secret=True)
-    write_file(out / "server" / ROSTER_NAME, encode_roster(roster))
+    for holder in ("ca", "server"):
+        write_file(out / holder / ROSTER_NAME, encode_roster(roster))
     for member in members:
         folder = out / member.name
         certificate, key = authority.certify(member.name, member.address.rpartition(":")[0])
@@ -186,6 +187,6 @@ def _check_tls(tls: TlsFiles, name: str) -> datetime.datetime:
     if certificate.not_valid_after_utc < datetime.datetime.now(datetime.UTC):
         raise ConfigurationError(
             f"{tls.certificate} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; whoever "
-            f"holds the CA runs: fedelect peers renew {tls.certificate.parent} --ca CA_FOLDER"
+            f"holds the CA runs: fedelect peers renew {name} --folder {tls.certificate.parent} --ca CA_FOLDER"
         )
     return certificate.not_valid_after_utc
