@@ -2,6 +2,8 @@
 
 import datetime
 import shutil
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from fedelect.runtime.identity import (
     renew,
 )
 from fedelect.runtime.identity.files import CA_KEY_NAME
-from fedelect.runtime.process import serve
+from fedelect.runtime.process import mind_expiry, serve
 from fedelect.runtime.roster import ROSTER_NAME, Settings
 from fedelect.runtime.talk import Notice, Trouble
 from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
@@ -66,6 +68,28 @@ def test_an_expired_certificate_stops_the_peer_with_advice_and_can_be_renewed(fe
         read_identity(fed / "peer01")
     renew("peer01", fed / "peer01", fed / "ca")
     read_identity(fed / "peer01")
+
+
+def test_a_renewal_that_was_interrupted_stops_the_peer_with_advice_and_is_mended_by_another(fed: Path) -> None:
+    folder = fed / "peer01"
+    old = (folder / CERTIFICATE_NAME).read_bytes()
+    renew("peer01", folder, fed / "ca")
+    (folder / CERTIFICATE_NAME).write_bytes(old)  # the new key is there, the new certificate is not
+    with pytest.raises(ConfigurationError, match=r"is not the key of .* interrupted.* fedelect peers renew peer01 --f"):
+        read_identity(folder)
+    renew("peer01", folder, fed / "ca")
+    assert read_identity(folder).client == 1
+
+
+def test_a_certificate_that_is_not_good_yet_stops_the_peer(fed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Behind(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> "Behind":
+            return cls(2001, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(datetime, "datetime", Behind)
+    with pytest.raises(ConfigurationError, match=r"good only from .* clock says 2001-01-01 00:00; set the clock"):
+        read_identity(fed / "peer01")
 
 
 def test_copies_without_any_secret_are_enough_and_the_other_files_go_home(fed: Path, tmp_path: Path) -> None:
@@ -149,3 +173,20 @@ def test_a_peer_says_at_its_start_that_its_certificate_will_expire(fed: Path, da
     with open("/dev/null", "rb") as no_commands:
         serve(fed / "peer01", no_commands, said.append, transport=links)
     assert bool([one for one in said if isinstance(one, Trouble) and "expires on" in one.text]) == warned
+
+
+def test_a_peer_that_stays_up_says_it_again_until_it_ends(fed: Path) -> None:
+    let_it_age(fed, "peer01", 30.0)
+    over, thrice = threading.Event(), threading.Event()
+    said: list[Notice] = []
+
+    def tell(notice: Notice) -> None:
+        said.append(notice)
+        if len(said) == 3:
+            over.set()
+            thrice.set()
+
+    mind_expiry(read_identity(fed / "peer01"), tell, over, every_s=0.01)
+    assert len(said) >= 1 and thrice.wait(10.0)
+    time.sleep(0.05)
+    assert len(said) == 3 and all(isinstance(one, Trouble) and "start the peer" in one.text for one in said)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from fedelect.errors import ConfigurationError
+from fedelect.records.run_folder import sync_folder
 
 CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certificate.pem", "tls.key", "signing.key"
 CA_KEY_NAME = "ca.key"
@@ -30,10 +31,11 @@ def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
 
 
 def replace_file(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Put another file in its place; a crash leaves the one or the other."""
+    """Put another file in its place, durably; a crash leaves the one or the other."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     write_file(new, content, secret=secret)
     with open(new, "rb") as file:
         os.fsync(file.fileno())
     os.replace(new, path)
+    sync_folder(path.parent)

@@ -14,7 +14,7 @@ from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, TLS_KEY_N
 from fedelect.runtime.roster import ROSTER_NAME, Roster, read_roster
 
 RENEW_DAYS = 60
-"""A peer says at its start when its certificate has fewer days left."""
+"""A peer says at its start, and every day, when its certificate has fewer days left."""
 
 
 @dataclass(frozen=True, slots=True)
