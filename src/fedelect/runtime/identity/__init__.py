@@ -4,6 +4,7 @@ from fedelect.runtime.identity.authority import VALID_DAYS as VALID_DAYS
 from fedelect.runtime.identity.authority import Authority as Authority
 from fedelect.runtime.identity.files import CA_NAME as CA_NAME
 from fedelect.runtime.identity.files import CERTIFICATE_NAME as CERTIFICATE_NAME
+from fedelect.runtime.identity.files import PUBLIC_PREFIX as PUBLIC_PREFIX
 from fedelect.runtime.identity.files import SIGNING_KEY_NAME as SIGNING_KEY_NAME
 from fedelect.runtime.identity.files import TLS_KEY_NAME as TLS_KEY_NAME
 from fedelect.runtime.identity.folders import Identity as Identity
@@ -18,6 +19,7 @@ from fedelect.runtime.identity.renewal import renew as renew
 __all__ = [
     "CA_NAME",
     "CERTIFICATE_NAME",
+    "PUBLIC_PREFIX",
     "RENEW_DAYS",
     "SIGNING_KEY_NAME",
     "TLS_KEY_NAME",
