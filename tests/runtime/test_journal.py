@@ -1,13 +1,16 @@
 """What a peer must not forget."""
 
+import os
 import struct
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from fedelect.errors import RunLockedError, StateError
-from fedelect.protocol import FRAME_LIMIT, SignedValue, encode
+from fedelect.protocol import FRAME_LIMIT, CertificateChain, SignedValue, encode
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 
 
@@ -17,9 +20,9 @@ def value(slot: int) -> SignedValue:
 
 def filled(folder: Path) -> bytes:
     journal = Journal(folder)
-    journal.keep_record(value(1))
+    journal.keep_records([value(1)])
     journal.keep_opinion(1, 0.1)
-    journal.keep_record(value(2))
+    journal.keep_records([value(2)])
     journal.close()
     journal.close()
     return (folder / JOURNAL_NAME).read_bytes()
@@ -39,7 +42,7 @@ def test_whatever_a_crash_leaves_of_the_last_entry_is_cut_off_and_the_rest_stays
         (tmp_path / JOURNAL_NAME).write_bytes(content[:length])
         torn = Journal(tmp_path)
         assert torn.records == [value(1)] and torn.opinions == {1: 0.1}
-        torn.keep_record(value(3))
+        torn.keep_records([value(3)])
         torn.close()
         whole = Journal(tmp_path)
         assert whole.records == [value(1), value(3)]
@@ -83,7 +86,7 @@ def test_journals_of_earlier_versions_are_read_and_written_on(tmp_path: Path) ->
     (tmp_path / JOURNAL_NAME).write_bytes(old + of_earlier_version(b"O" + struct.pack("<Qd", 1, 0.25)))
     journal = Journal(tmp_path)
     assert journal.opinions == {1: 0.25}
-    journal.keep_record(value(3))
+    journal.keep_records([value(3)])
     journal.close()
     again = Journal(tmp_path)
     assert again.records == [value(1), value(2), value(3)]
@@ -113,6 +116,47 @@ def refused(folder: Path, content: bytes) -> bool:
     except StateError:
         return (folder / JOURNAL_NAME).read_bytes() == content
     return False
+
+
+def test_records_that_are_kept_together_take_one_fsync_and_come_back_all_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path)
+    journal.keep_records([value(1)])
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    forced: list[int] = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    journal.keep_records([value(slot) for slot in range(2, 200)])
+    journal.keep_records([])
+    journal.close()
+    assert len(forced) == 1
+    content = (tmp_path / JOURNAL_NAME).read_bytes()
+    again = Journal(tmp_path)
+    assert again.records == [value(slot) for slot in range(1, 200)]
+    again.close()
+    hole = content[:8192] + bytes(4096) + content[12288:]  # a page of it never got to the disk
+    for torn in (content[:-1], content[: len(content) // 2], hole):
+        (tmp_path / JOURNAL_NAME).write_bytes(torn)
+        Journal(tmp_path).close()
+        assert (tmp_path / JOURNAL_NAME).read_bytes() == before
+
+
+def test_what_the_last_claim_was_built_on_is_settled_without_verifying_history_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for slot in (1, 3):
+        journal.keep_opinion(slot, 0.5)
+    journal.keep_records([value(4)])
+
+    class History:
+        certificates = tuple(SimpleNamespace(slot=slot, cohort=(0,)) for slot in (1, 3, 4, 5))
+        slot = 5
+
+    rewards = journal.rewards(0, cast("CertificateChain", History()))
+    journal.close()
+    assert not rewards.give(3, 1.0)  # the claim in slot 4 was on top of it
+    assert rewards.give(4, 0.0) and rewards.give(5, 1.0)
+    assert rewards.claim(cast("CertificateChain", History())) == 0.5
+    assert not rewards.give(5, 0.0)
 
 
 def test_two_processes_cannot_run_one_peer(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ refused, with the file as it was. The folder is locked: two processes with one k
 import os
 import struct
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
@@ -21,8 +22,8 @@ LOCK_NAME = "lock"
 
 _HEAD, _HEAD_SUM = struct.Struct("<II"), struct.Struct("<cI")
 _UNWRITTEN = bytes(512), bytes(4)  # a sector, or the end, that the file has room for but never got
-_OPINION = struct.Struct("<Qd")
-_RECORD_KIND, _OPINION_KIND, _CHECKED_KIND = b"R", b"O", b"C"
+_OPINION, _SIZE = struct.Struct("<Qd"), struct.Struct("<I")
+_RECORD_KIND, _OPINION_KIND, _CHECKED_KIND, _BATCH_KIND = b"R", b"O", b"C", b"B"
 _LONGEST = FRAME_LIMIT + 1 + _HEAD_SUM.size
 
 
@@ -61,31 +62,33 @@ class Journal:
             self._lock.release()
             raise
 
-    def keep_record(self, record: Record) -> None:
-        """On return the record survives a crash and a power cut."""
-        self._append(_RECORD_KIND + encode(record))
-        self.records.append(record)
+    def keep_records(self, records: Sequence[Record]) -> None:
+        """On return the records survive a crash and a power cut; before it, all of them or none."""
+        contents = [encode(record) for record in records]
+        if len(contents) == 1:
+            self._append(_RECORD_KIND + contents[0])
+        elif contents:
+            self._append(_BATCH_KIND + b"".join(_SIZE.pack(len(content)) + content for content in contents))
+        self.records += records
 
     def keep_opinion(self, slot: int, opinion: float) -> None:
         """The same for the client's opinion of the model that was trained in `slot`."""
         self._append(_OPINION_KIND + _OPINION.pack(slot, opinion))
         self.opinions[slot] = opinion
 
-    def rewards(self, client: int, chain: CertificateChain, settled: CertificateChain) -> OwnRewards:
+    def rewards(self, client: int, chain: CertificateChain) -> OwnRewards:
         """The client's rewards as they were; what its last claim was built on is settled.
 
         Args:
             client: Whose journal this is.
             chain: Certified history as it is known now.
-            settled: An empty one of the same election.
         """
         rewards = OwnRewards(client)
         for slot, opinion in self.opinions.items():
             rewards.give(slot, opinion)
         claims = [record for record in self.records if isinstance(record, SignedValue)]
         if claims:
-            settled.extend([certificate for certificate in chain.certificates if certificate.slot < claims[-1].slot])
-            rewards.claim(settled)
+            rewards.close(max((one.slot for one in chain.certificates if one.slot < claims[-1].slot), default=0))
         return rewards
 
     def close(self) -> None:
@@ -124,6 +127,8 @@ class Journal:
                 self.opinions[slot] = opinion
             elif entry[:1] == _RECORD_KIND:
                 self.records.append(decode_record(entry[1:]))
+            elif entry[:1] == _BATCH_KIND:
+                self.records += [decode_record(content) for content in _parts(entry[1:])]
             else:
                 raise self._damaged(place)
         except (struct.error, RemoteProtocolError) as error:
@@ -134,6 +139,14 @@ class Journal:
             f"{self._path} is damaged at byte {place}; a peer that has forgotten what it signed must not vote: "
             f"restore the file, or enrol the client anew with a fresh key"
         )
+
+
+def _parts(batch: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(batch):
+        (size,) = _SIZE.unpack_from(batch, place)
+        place += _SIZE.size + size
+        yield batch[place - size : place]
 
 
 def _framed(content: bytes) -> bytes:

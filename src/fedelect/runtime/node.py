@@ -21,7 +21,6 @@ from fedelect.protocol import (
     OPEN,
     BeliefSettled,
     Certificate,
-    CertificateChain,
     CohortAgreed,
     Deadline,
     Effect,
@@ -102,17 +101,13 @@ class Node:
         missing_after_s: float = 10.0,
     ) -> None:
         self._peer = Peer(config, client, signer, verifier, records=journal.records)
-        self._rewards = journal.rewards(client, self._peer.chain, CertificateChain(config, verifier))
+        self._rewards = journal.rewards(client, self._peer.chain)
         self._transport, self._journal, self._tell, self._inbox = transport, journal, tell, inbox
         self._log_path = folder / SLOTS_NAME
         self._addresses = addresses or {}
         self._missing_after_s = missing_after_s
-        self._links = LinkWatch(
-            self._peer.neighbours,
-            first_s=missing_after_s,
-            grace_s=LOST_AFTER * config.resend_s,
-            quiet_s=config.resend_s,
-        )
+        grace_s, quiet_s = LOST_AFTER * config.resend_s, config.resend_s
+        self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=grace_s, quiet_s=quiet_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
         self._told: Counter[int] = Counter()
@@ -240,8 +235,12 @@ class Node:
                 self._set += 1
                 heapq.heappush(self._deadlines, (time.monotonic() + effect.after_s, self._set, effect.deadline))
             elif isinstance(effect, Persist):
-                self._journal.keep_record(effect.record)
-                waiting = self._peer.persisted(effect.record) + waiting
+                kept = [effect.record]
+                while waiting and isinstance(following := waiting[0], Persist):
+                    kept.append(following.record)
+                    del waiting[0]
+                self._journal.keep_records(kept)
+                waiting = [one for record in kept for one in self._peer.persisted(record)] + waiting
             elif isinstance(effect, BeliefSettled):
                 waiting = self._propose(effect) + waiting
             else:
