@@ -113,9 +113,17 @@ def _addresses(hosts: Path | None, clients: int) -> tuple[str, ...]:
 
 
 def _keys(path: Path) -> list[bytes]:
+    from fedelect.runtime.identity import PUBLIC_PREFIX
+
     lines = _lines(path, "public keys")
+    for number, line in enumerate(lines, 1):
+        if not line.startswith(PUBLIC_PREFIX):  # what stands there may be a secret: it is not shown
+            raise ConfigurationError(
+                f"key {number} in {path} does not begin with {PUBLIC_PREFIX!r}; it must be what `fedelect peers key` "
+                f"printed, never what is in signing.key: if it is that, the client makes a new one"
+            )
     try:
-        return [bytes.fromhex(line) for line in lines]
+        return [bytes.fromhex(line.removeprefix(PUBLIC_PREFIX)) for line in lines]
     except ValueError as error:
         raise ConfigurationError(f"{path} must hold public keys in hexadecimal, a line each: {error}") from error
 
