@@ -279,7 +279,7 @@ def test_a_selector_that_needs_what_clients_report_to_a_server_is_refused_withou
 
 def test_every_rival_plays_the_loop_by_name() -> None:
     names = [name for name, kind in selector_classes().items() if kind.needs & EXTRA_SIGNALS.keys()]
-    assert len(names) == 8
+    assert len(names) == 9
     replicas = []
     world = build_scenario(tiny(), digits())
     for name in names:

@@ -47,6 +47,14 @@ class KnowsOpinions(Protocol):
         """For each model the (N,) opinions of the clients; nan where a client has none."""
 
 
+@runtime_checkable
+class SizesModels(Protocol):
+    """An engine whose models only stand for those that were trained, and that knows how large those are."""
+
+    def model_bits(self, scenario: Scenario) -> int:
+        """Size of a model of this scenario, bits."""
+
+
 def opinions_on(
     scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: Opinion = accuracy
 ) -> Iterable[Floats]:
@@ -158,10 +166,11 @@ def _extra_signals(replica: Replica, ask: Ask, training: Training, seed: int, en
     needs = replica.selector.needs & EXTRA_SIGNALS.keys()
     if not needs:
         return {}
+    bits = engine.model_bits(replica.scenario) if isinstance(engine, SizesModels) else 8 * training.model.nbytes
     world = simulated_signals(
         replica.scenario,
         ask.cohort,
-        model_bits=8 * training.model.nbytes,
+        model_bits=bits,
         seed=seed,
         trial=replica.trial,
         slot=ask.slot,

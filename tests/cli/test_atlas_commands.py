@@ -42,7 +42,7 @@ def test_selectors_are_ranked_on_atlases(built: Fedelect, tmp_path: Path) -> Non
     code, out, _ = built("bench", "selectors", "a.npz", *options, "--out", "ranking.json")
     assert code == 0 and "exploration=0.5" in out and "optimum" in out
     (ranking,) = json.loads((tmp_path / "ranking.json").read_text())["rankings"]
-    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 20)
+    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 22)
     assert set(ranking["rows"][0]) >= {"final_gap", "running_gap", "slots_to_close", "regret", "jain_index", "ask_ms"}
 
 
@@ -59,6 +59,8 @@ def test_what_cannot_be_done_is_told_in_one_line(built: Fedelect, tmp_path: Path
         ("atlas build mine.toml --out a.npz", "a.npz holds another atlas"),
         ("atlas build mine.toml --out b.npz --workers 0", "workers must be at least 1"),
         ("bench selectors broken.npz", "cannot be read as an atlas"),
+        ("bench selectors --world nowhere", "there is no world 'nowhere'"),
+        ("atlas build mine.toml --out b.npz --losses 9", "losses: got 9; allowed: from 0 to the 3 training seeds"),
     ):
         code, _, err = built(*command.split())
         assert code == 1 and says in err and err.count("\n") == 1, command

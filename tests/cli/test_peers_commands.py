@@ -1,5 +1,6 @@
 """The commands about real peers."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from fedelect.records import read_run, sorted_records
 from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
 from fedelect.runtime.roster import read_roster
 from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, run_chaos
 
 Fedelect = Callable[..., tuple[int, str, str]]
 
@@ -61,14 +63,21 @@ def test_clients_bring_their_own_keys_to_init(fedelect: Fedelect, tmp_path: Path
     keys = []
     for client in range(3):
         code, out, _ = fedelect("peers", "key", f"mine{client}")
-        assert code == 0 and len(out.strip()) == 64
+        assert code == 0 and out.startswith("ed25519:") and len(out.strip()) == 8 + 64
         keys.append(out.strip())
     (tmp_path / "keys.txt").write_text("\n".join(keys) + "\n")
     code, out, _ = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "fed")
     assert code == 0 and "beside its own signing.key" in out
-    assert [member.key for member in read_roster(tmp_path / "fed" / "server").members] == keys
+    assert [member.key for member in read_roster(tmp_path / "fed" / "server").members] == [
+        one.removeprefix("ed25519:") for one in keys
+    ]
     assert not list((tmp_path / "fed").rglob(SIGNING_KEY_NAME))
-    (tmp_path / "keys.txt").write_text("not a key\n" * 3)
+    secret = (tmp_path / "mine1" / SIGNING_KEY_NAME).read_text().strip()
+    (tmp_path / "keys.txt").write_text("\n".join((keys[0], secret, keys[2])) + "\n")
+    code, _, err = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "other")
+    assert code == 1 and "key 2 in keys.txt does not begin with 'ed25519:'" in err and secret not in err
+    assert not (tmp_path / "other").exists()
+    (tmp_path / "keys.txt").write_text("ed25519:not a key\n" * 3)
     code, _, err = fedelect("peers", "init", "--clients", "3", "--keys", "keys.txt", "--out", "other")
     assert code == 1 and "must hold public keys in hexadecimal" in err
 
@@ -77,13 +86,40 @@ def test_renew_gives_a_new_certificate_and_says_so_if_the_ca_is_another(fedelect
     for name in ("fed", "other"):
         assert fedelect("peers", "init", "--clients", "3", "--out", name)[0] == 0
     before = (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes()
-    code, _, err = fedelect("peers", "renew", "fed/peer01", "--ca", "other/ca")
+    code, _, err = fedelect("peers", "renew", "peer01", "--folder", "fed/peer01", "--ca", "other/ca")
     assert code == 1 and "another CA" in err
+    code, _, err = fedelect("peers", "renew", "peer00", "--folder", "fed/peer01", "--ca", "fed/ca")
+    assert code == 1 and "is of 'peer01', not of 'peer00'" in err
     assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() == before
-    code, out, _ = fedelect("peers", "renew", "fed/peer01", "--ca", "fed/ca")
-    assert code == 0 and "good until" in out
+    code, out, _ = fedelect("peers", "renew", "peer01", "--folder", "fed/peer01", "--ca", "fed/ca")
+    assert code == 0 and "peer01, listening on 127.0.0.1" in out and "good until" in out
     assert (tmp_path / "fed" / "peer01" / CERTIFICATE_NAME).read_bytes() != before
     assert read_identity(tmp_path / "fed" / "peer01").client == 1
+
+
+def test_folders_that_cannot_be_used_are_named_with_what_to_do(fedelect: Fedelect, tmp_path: Path) -> None:
+    (tmp_path / "afile").write_text("in the way")
+    code, _, err = fedelect("peers", "key", "afile")
+    assert code == 1 and "cannot write afile/signing.key: " in err and "name a folder" in err
+    code, _, err = fedelect("peers", "key", "afile/below")
+    assert code == 1 and "cannot write afile/below/signing.key: " in err
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+    for wrong in ("nowhere", "fed/server"):
+        code, _, err = fedelect("peers", "renew", "peer01", "--folder", "fed/peer01", "--ca", wrong)
+        assert code == 1 and f"{wrong} has no ca.pem and no ca.key; name the folder `ca`" in err
+
+
+def test_a_chaos_run_that_broke_a_promise_comes_with_the_whole_command_that_repeats_it(
+    fedelect: Fedelect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(seed: int, plan: ChaosPlan) -> ChaosOutcome:
+        return dataclasses.replace(run_chaos(seed, plan), split=1)
+
+    monkeypatch.setattr(sys.modules["fedelect.cli.peers.chaos"], "run_chaos", breaking)
+    options = ["--clients", "4", "--slots", "2", "--faults", "0", "--rule", "bp-gp", "--liars", "0", "--calm"]
+    code, out, _ = fedelect("chaos", "--seeds", "3:5", *options)
+    assert code == 1 and "seed 4: 1 slots split" in out
+    assert f"2 runs broke a promise; `fedelect chaos --seeds SEED {' '.join(options)}` repeats one" in out
 
 
 def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(

@@ -135,6 +135,9 @@ class MemoryCrew:
         thread.join(10.0)
         assert not thread.is_alive()
 
+    def inbox(self, client: int) -> Inbox:
+        return self._running[client][1]
+
     def tell(self, client: int, command: Command) -> None:
         self._running[client][1].put(command)
 

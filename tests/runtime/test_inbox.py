@@ -44,6 +44,18 @@ def test_links_in_memory_come_up_go_down_and_carry_frames_between_neighbours_onl
     network.carry(0, 2, b"nor so")
     assert boxes[1].get(0.0) == Frame(0, b"hello")
     assert boxes[2].get(0.0) == LinkUp(1) and boxes[2].get(0.0) is None
+    assert boxes[0].get(0.0) == LinkUp(1)
     links[1].close()
     links[1].close()
-    assert boxes[0].get(0.0) == LinkUp(1) and boxes[0].get(0.0) == LinkDown(1)
+    assert boxes[0].get(0.0) == LinkDown(1)
+
+
+def test_of_a_link_that_flaps_only_the_last_state_waits() -> None:
+    inbox = Inbox()
+    for _ in range(1000):
+        inbox.put(LinkUp(1))
+        inbox.put(LinkDown(1))
+    inbox.put(LinkUp(2))
+    assert [inbox.get(0.0) for _ in range(3)] == [LinkDown(1), LinkUp(2), None]
+    inbox.put(LinkUp(1))
+    assert inbox.get(0.0) == LinkUp(1)

@@ -1,11 +1,16 @@
 """What a peer must not forget."""
 
+import os
+import struct
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from fedelect.errors import RunLockedError, StateError
-from fedelect.protocol import SignedValue
+from fedelect.protocol import FRAME_LIMIT, CertificateChain, SignedValue, encode
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 
 
@@ -15,9 +20,9 @@ def value(slot: int) -> SignedValue:
 
 def filled(folder: Path) -> bytes:
     journal = Journal(folder)
-    journal.keep_record(value(1))
+    journal.keep_records([value(1)])
     journal.keep_opinion(1, 0.1)
-    journal.keep_record(value(2))
+    journal.keep_records([value(2)])
     journal.close()
     journal.close()
     return (folder / JOURNAL_NAME).read_bytes()
@@ -32,12 +37,12 @@ def test_records_and_opinions_come_back_in_order_to_the_bit(tmp_path: Path) -> N
 
 def test_whatever_a_crash_leaves_of_the_last_entry_is_cut_off_and_the_rest_stays(tmp_path: Path) -> None:
     content = filled(tmp_path)
-    first_two = len(content) - (len(content) - 25) // 2  # two records of one size, and 25 bytes of opinion
-    for length in range(first_two, len(content), 11):
+    first_two = len(content) - (len(content) - 30) // 2  # two records of one size, and 30 bytes of opinion
+    for length in (*range(first_two, first_two + 15), *range(first_two + 15, len(content), 11)):
         (tmp_path / JOURNAL_NAME).write_bytes(content[:length])
         torn = Journal(tmp_path)
         assert torn.records == [value(1)] and torn.opinions == {1: 0.1}
-        torn.keep_record(value(3))
+        torn.keep_records([value(3)])
         torn.close()
         whole = Journal(tmp_path)
         assert whole.records == [value(1), value(3)]
@@ -52,6 +57,106 @@ def test_damage_before_the_last_entry_is_refused_for_a_peer_that_forgot_might_vo
         Journal(tmp_path)
     (tmp_path / JOURNAL_NAME).write_bytes(b"")
     Journal(tmp_path).close()  # the lock was given back
+
+
+def test_a_flipped_bit_anywhere_is_refused_and_nothing_is_cut_off(tmp_path: Path) -> None:
+    content = filled(tmp_path)
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << place % 8
+        assert refused(tmp_path, bytes(damaged)), f"byte {place}"
+
+
+def test_what_the_file_had_room_for_but_never_got_is_cut_off(tmp_path: Path) -> None:
+    content = filled(tmp_path)
+    for tail in (bytes(3), bytes(300), content[-40:-20] + bytes(20), content[:20] + bytes(len(content) // 2 - 35)):
+        (tmp_path / JOURNAL_NAME).write_bytes(content + tail)
+        kept = Journal(tmp_path)
+        assert kept.records == [value(1), value(2)]
+        kept.close()
+        assert (tmp_path / JOURNAL_NAME).read_bytes() == content
+
+
+def of_earlier_version(content: bytes) -> bytes:
+    return struct.pack("<II", len(content), zlib.crc32(content)) + content
+
+
+def test_journals_of_earlier_versions_are_read_and_written_on(tmp_path: Path) -> None:
+    old = b"".join(of_earlier_version(b"R" + encode(value(slot))) for slot in (1, 2))
+    (tmp_path / JOURNAL_NAME).write_bytes(old + of_earlier_version(b"O" + struct.pack("<Qd", 1, 0.25)))
+    journal = Journal(tmp_path)
+    assert journal.opinions == {1: 0.25}
+    journal.keep_records([value(3)])
+    journal.close()
+    again = Journal(tmp_path)
+    assert again.records == [value(1), value(2), value(3)]
+    again.close()
+
+
+def test_a_wrong_length_in_an_entry_of_an_earlier_version_is_damage_not_a_torn_tail(tmp_path: Path) -> None:
+    entries = [of_earlier_version(b"R" + encode(value(slot))) for slot in (1, 2, 3)]
+    size = len(entries[0])
+    for broken in range(3):
+        for bit in range(32):
+            content = bytearray(b"".join(entries))
+            content[broken * size + bit // 8] ^= 1 << bit % 8
+            assert refused(tmp_path, bytes(content)), f"bit {bit} of entry {broken}"
+    (tmp_path / JOURNAL_NAME).write_bytes(b"".join(entries)[:-5])
+    torn = Journal(tmp_path)
+    assert torn.records == [value(1), value(2)]
+    torn.close()
+    assert refused(tmp_path, struct.pack("<II", FRAME_LIMIT + 100, 7) + b"R and so on")
+
+
+def refused(folder: Path, content: bytes) -> bool:
+    """Whether a journal like this is refused, and left as it is."""
+    (folder / JOURNAL_NAME).write_bytes(content)
+    try:
+        Journal(folder).close()
+    except StateError:
+        return (folder / JOURNAL_NAME).read_bytes() == content
+    return False
+
+
+def test_records_that_are_kept_together_take_one_fsync_and_come_back_all_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path)
+    journal.keep_records([value(1)])
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    forced: list[int] = []
+    monkeypatch.setattr(os, "fsync", forced.append)
+    journal.keep_records([value(slot) for slot in range(2, 200)])
+    journal.keep_records([])
+    journal.close()
+    assert len(forced) == 1
+    content = (tmp_path / JOURNAL_NAME).read_bytes()
+    again = Journal(tmp_path)
+    assert again.records == [value(slot) for slot in range(1, 200)]
+    again.close()
+    hole = content[:8192] + bytes(4096) + content[12288:]  # a page of it never got to the disk
+    for torn in (content[:-1], content[: len(content) // 2], hole):
+        (tmp_path / JOURNAL_NAME).write_bytes(torn)
+        Journal(tmp_path).close()
+        assert (tmp_path / JOURNAL_NAME).read_bytes() == before
+
+
+def test_what_the_last_claim_was_built_on_is_settled_without_verifying_history_again(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for slot in (1, 3):
+        journal.keep_opinion(slot, 0.5)
+    journal.keep_records([value(4)])
+
+    class History:
+        certificates = tuple(SimpleNamespace(slot=slot, cohort=(0,)) for slot in (1, 3, 4, 5))
+        slot = 5
+
+    rewards = journal.rewards(0, cast("CertificateChain", History()))
+    journal.close()
+    assert not rewards.give(3, 1.0)  # the claim in slot 4 was on top of it
+    assert rewards.give(4, 0.0) and rewards.give(5, 1.0)
+    assert rewards.claim(cast("CertificateChain", History())) == 0.5
+    assert not rewards.give(5, 0.0)
 
 
 def test_two_processes_cannot_run_one_peer(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from fedelect.protocol import FRAME_LIMIT, SignedValue, Vote
 from fedelect.runtime.demo import ServerSide
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Begin, Missing, Phase, Skipped, Trouble, decode_logs
-from fedelect.runtime.transport import MemoryNetwork
+from fedelect.runtime.talk import SLOTS_NAME, Begin, Link, Missing, Phase, Skipped, Trouble, decode_logs
+from fedelect.runtime.transport import LinkDown, LinkUp, MemoryNetwork
 from fedelect.seeds import stream
 
 PHASES = ("exchanging", "flooding", "certifying", "decided")
@@ -111,6 +111,28 @@ def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_patience_is_l
         assert held.certificate is not None and held.done == rest, held.reason
     crew.start(4)
     hold_all(server, place(), 1, first=5, within_s=20.0)  # it is waited for again
+
+
+def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(crews: Crews) -> None:
+    crew, server, _ = crews(resend_s=0.5)
+    hold_all(server, place(), 1)
+    began = time.monotonic()
+    inbox = crew.inbox(0)
+    frames: list[bytes] = []
+    crew.network.tamper = lambda sender, receiver, frame: frames.append(frame) or frame
+    crew.tell(0, Begin(slot=2, judged=1))  # nobody else begins: it says what it has to, again and again
+    for _ in range(200):
+        inbox.put(LinkDown(1))
+        time.sleep(0.001)
+        inbox.put(LinkUp(1))
+        time.sleep(0.001)
+    crew.listen(lambda client, notice: False, 0.7)
+    intervals = (time.monotonic() - began) / 0.5
+    said = [
+        notice for client, notice in crew.heard if client == 0 and isinstance(notice, Link) and notice.neighbour == 1
+    ]
+    assert len(said) <= 2 + intervals and said[-1].up  # the first is from the start
+    assert len(frames) <= 8 * (1 + intervals)  # four neighbours, not once more for each of 200
 
 
 def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named(crews: Crews) -> None:

@@ -62,7 +62,7 @@ def test_a_peer_with_a_renewed_certificate_rejoins_and_its_neighbours_need_nothi
     with real(tmp_path / "fed", place(clients=3, steps=(1,))) as fed:
         fed.elect(1, [0, 1, 2])
         fed.crew.kill(1)
-        renew(fed.folders[1], tmp_path / "fed" / "ca")
+        renew("peer01", fed.folders[1], tmp_path / "fed" / "ca")
         fed.crew.start(1)
         fed.wait(Ready, 1)
         assert fed.elect(2, [0, 1, 2]) == {0, 1, 2}

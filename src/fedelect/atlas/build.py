@@ -1,7 +1,7 @@
 """Train every cohort of a scenario, and the best of them again: `build_atlas`.
 
 The cohorts are trained in chunks of neighbours with one training seed each, which share members and batch orders and
-so are far cheaper than one by one. Each chunk is kept as it is finished (`parts.py`).
+so are far cheaper than one by one. Each chunk is kept as it is finished (`building/`).
 """
 
 import platform
@@ -15,19 +15,18 @@ from typing import Any
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from fedelect.analytics import load_opinion
+from fedelect.atlas.building import Parts, Trained, Trainer
 from fedelect.atlas.facts import without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
-from fedelect.atlas.parts import Parts
 from fedelect.atlas.ranks import cohorts_at
-from fedelect.atlas.table import COUNTS, FLOATS, Atlas, AtlasPlan, kept, known_means
+from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, kept, kept_losses, known_means
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
-from fedelect.federation import DEFAULT_ENGINE, Engine, Job, make_engine, versions_of
+from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.processes import Failed, answers_of, failed, places_for
+from fedelect.processes import Failed, answers_of, places_for
 from fedelect.records import Provenance
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats, Ints
@@ -42,34 +41,6 @@ Progress = Callable[[int, int], None]
 """Told (trainings finished, trainings in all)."""
 
 
-class _Trainer:
-    """Trains chunks of cohorts, here or in a worker process; the world is built where it plays."""
-
-    def __init__(self, plan: AtlasPlan, dataset: Dataset, engine: str) -> None:
-        self._plan, self._engine_name = plan, engine
-        self._dataset: Dataset | None = dataset
-        self._made: tuple[Scenario, Engine] | None = None
-
-    def play(self, training_seed: int, cohorts: Sequence[Cohort]) -> Floats | Failed:
-        """(n, N) opinions on the models of the cohorts; or what went wrong."""
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):  # the same numbers on any number of cores
-                return self._opinions(training_seed, cohorts)
-        except Exception as error:
-            return failed(error)
-
-    def _opinions(self, training_seed: int, cohorts: Sequence[Cohort]) -> Floats:
-        config = self._plan.config
-        if self._made is None:
-            assert self._dataset is not None
-            self._made = build_scenario(config, self._dataset), make_engine(self._engine_name, config)
-            self._dataset = None  # the clients have their shares
-        world, engine = self._made
-        jobs = [Job(cohort=cohort, seed=self._plan.seed, trial=training_seed, slot=1) for cohort in cohorts]
-        models = [training.model for training in engine.train(world, jobs)]
-        return np.array(list(opinions_on(world, models, engine=engine, opinion=load_opinion(config.opinion))))
-
-
 @dataclass(frozen=True, slots=True)
 class _Task:
     """A part to train."""
@@ -77,6 +48,12 @@ class _Task:
     name: str
     training_seed: int
     ranks: Ints
+    losses: bool = False
+
+    @property
+    def losses_name(self) -> str:
+        """Name of the part that holds the losses."""
+        return f"losses-{self.name}"
 
 
 def build_atlas(
@@ -112,7 +89,7 @@ def build_atlas(
         raise ConfigurationError(f"an atlas is a file that ends in .npz, got {out}")
     name = engine or DEFAULT_ENGINE
     places = places_for(workers)
-    trainer = _Trainer(plan, dataset, name)
+    trainer = Trainer(plan, dataset, name)
     if plan.cohorts > limit:
         raise _too_many(plan, trainer, limit, places)
     world = build_scenario(plan.config, dataset)
@@ -137,6 +114,7 @@ def build_atlas(
             table=table,
             contenders=contenders,
             fresh=fresh,
+            losses=build.losses,
             provenance=_provenance(made.name, command),
             digest="",
         )
@@ -152,11 +130,13 @@ def build_atlas(
 class _Build:
     """One build under way: which parts are there, which are trained now."""
 
-    def __init__(self, plan: AtlasPlan, world: Scenario, trainer: _Trainer, places: int, progress: Progress) -> None:
+    def __init__(self, plan: AtlasPlan, world: Scenario, trainer: Trainer, places: int, progress: Progress) -> None:
         self._plan, self._trainer, self._places, self._progress = plan, trainer, places, progress
         self.test_sizes: Ints = np.array([len(labels) for labels in world.test_labels], dtype=np.int64)
         small = int(self.test_sizes.max()) <= np.iinfo(COUNTS).max
         self._dtype = COUNTS if plan.config.opinion == "accuracy" and small else FLOATS
+        shape = (2, plan.losses, plan.config.clients, plan.cohorts)
+        self.losses: NDArray[Any] | None = np.empty(shape, dtype=LOSSES) if plan.losses else None
         self._finished = 0
         progress(0, plan.trainings)
 
@@ -165,13 +145,15 @@ class _Build:
         starts = range(0, self._plan.cohorts, CHUNK)
         chunks = [np.arange(start, min(start + CHUNK, self._plan.cohorts), dtype=np.int64) for start in starts]
         tasks = [
-            _Task(f"table-{seed}-{number:05d}", seed, ranks)
+            _Task(f"table-{seed}-{number:05d}", seed, ranks, seed < self._plan.losses)
             for seed in range(self._plan.seeds)
             for number, ranks in enumerate(chunks)
         ]
         table = np.empty((self._plan.seeds, self._plan.config.clients, self._plan.cohorts), dtype=self._dtype)
-        for task, opinions in self._trained(parts, tasks):
+        for task, opinions, losses in self._trained(parts, tasks):
             table[task.training_seed][:, task.ranks] = opinions.T
+            if self.losses is not None and losses is not None:
+                self.losses[:, task.training_seed][:, :, task.ranks] = losses.transpose(0, 2, 1)
         return table
 
     def fresh(self, parts: Parts, contenders: Ints) -> NDArray[Any]:
@@ -179,31 +161,40 @@ class _Build:
         first = self._plan.seeds
         tasks = [_Task(f"fresh-{seed}", seed, contenders) for seed in range(first, first + self._plan.fresh)]
         fresh = np.empty((self._plan.fresh, self._plan.config.clients, len(contenders)), dtype=self._dtype)
-        for task, opinions in self._trained(parts, tasks):
+        for task, opinions, _ in self._trained(parts, tasks):
             fresh[task.training_seed - first] = opinions.T
         self._progress(self._finished, self._plan.trainings)
         return fresh
 
-    def _trained(self, parts: Parts, tasks: Sequence[_Task]) -> Iterator[tuple[_Task, NDArray[Any]]]:
-        """(n, N) entries of each task, those that are kept first, then the others as they are trained."""
+    def _trained(
+        self, parts: Parts, tasks: Sequence[_Task]
+    ) -> Iterator[tuple[_Task, NDArray[Any], NDArray[Any] | None]]:
+        """(n, N) entries and (2, n, N) losses of each task, those kept first, then the others as they are trained."""
         missing = []
         for task in tasks:
-            part = parts.load(task.name, (len(task.ranks), self._plan.config.clients), self._dtype)
-            if part is None:
+            shape = (len(task.ranks), self._plan.config.clients)
+            part = parts.load(task.name, shape, self._dtype)
+            losses = parts.load(task.losses_name, (2, *shape), LOSSES) if task.losses else None
+            if part is None or (task.losses and losses is None):
                 missing.append(task)
                 continue
-            yield task, part
+            yield task, part, losses
             self._finished += len(task.ranks)
         if missing:  # else the next kept parts would look like very fast work
             self._progress(self._finished, self._plan.trainings)
-        requests = [(task.training_seed, self._cohorts(task.ranks)) for task in missing]
-        for place, opinions in answers_of(self._trainer, requests, workers=self._places):
-            task = missing[place]
-            part = kept(opinions, self.test_sizes, self._dtype)
-            parts.save(task.name, part)
-            yield task, part
-            self._finished += len(task.ranks)
+        requests = [(task.training_seed, self._cohorts(task.ranks), task.losses) for task in missing]
+        for place, trained in answers_of(self._trainer, requests, workers=self._places):
+            yield missing[place], *self._saved(parts, missing[place], trained)
+            self._finished += len(missing[place].ranks)
             self._progress(self._finished, self._plan.trainings)
+
+    def _saved(self, parts: Parts, task: _Task, trained: Trained) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        part = kept(trained.opinions, self.test_sizes, self._dtype)
+        losses = None if trained.losses is None else kept_losses(trained.losses)
+        if losses is not None:
+            parts.save(task.losses_name, losses)
+        parts.save(task.name, part)
+        return part, losses
 
     def _cohorts(self, ranks: Ints) -> list[Cohort]:
         config = self._plan.config
@@ -218,7 +209,8 @@ def _untrained(world: Scenario, engine: Engine) -> Floats:
 
 def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:
     """All that decides over the numbers."""
-    return {
+    losses = {"losses": plan.losses} if plan.losses else {}  # left out, so that builds begun without it go on
+    return losses | {
         "scenario": msgspec.to_builtins(plan.config),
         "seed": plan.seed,
         "seeds": plan.seeds,
@@ -242,8 +234,9 @@ def _existing(out: Path, identity: dict[str, Any]) -> Atlas:
         "fresh": len(atlas.fresh),
         "data": atlas.data_digest,
         "engine": atlas.engine,
+        "losses": 0 if atlas.losses is None else atlas.losses.shape[1],
     }
-    changed = sorted(key for key, value in there.items() if identity[key] != value)
+    changed = sorted(key for key, value in there.items() if {"losses": 0, **identity}[key] != value)
     if changed:
         raise RunMismatchError(
             f"{out} holds another atlas ({', '.join(changed)} differ); write to another file, or remove it"
@@ -251,7 +244,7 @@ def _existing(out: Path, identity: dict[str, Any]) -> Atlas:
     return atlas
 
 
-def _too_many(plan: AtlasPlan, trainer: _Trainer, limit: int, places: int) -> ConfigurationError:
+def _too_many(plan: AtlasPlan, trainer: Trainer, limit: int, places: int) -> ConfigurationError:
     """The refusal, with how long it would take, by a batch that is trained to find out."""
     clients, budget = plan.config.clients, plan.config.budget
     cohorts = [tuple(sorted((first + n) % clients for n in range(budget))) for first in range(10)]

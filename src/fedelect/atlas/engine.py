@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedelect.atlas.table import Atlas
 from fedelect.errors import ConfigurationError
-from fedelect.federation import Job, Model, Scores, Training
+from fedelect.federation import ClientLosses, Job, Model, Scores, Training
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import Draws
 from fedelect.vocabulary import Floats
@@ -71,6 +71,26 @@ class AtlasEngine:
             atlas.untrained if model[0] == _UNTRAINED else atlas.opinions(int(model[0]), int(model[1]))
             for model in models
         ]
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model`, if the atlas keeps them (`Atlas.client_losses`); else ConfigurationError."""
+        mean, rms = self._atlas.client_losses(int(model[0]), int(model[1]))
+        return ClientLosses(mean, rms)
+
+    def model_bits(self, scenario: Scenario) -> int:
+        """The size of the models that were trained, bits; known of linear ones.
+
+        Raises:
+            ConfigurationError: It is the atlas of another kind of model.
+        """
+        model = self._atlas.config.model
+        if not model.linear:
+            raise ConfigurationError(
+                f"how long an upload takes depends on the size of the model, which the atlas of a {model.kind!r} does "
+                f"not know; choose a selector that does not look at times"
+            )
+        parameters = (self._atlas.world.features + 1) * self._atlas.world.classes
+        return 8 * np.dtype(model.precision).itemsize * parameters
 
     def _arrivals(self, training_seed: int) -> NDArray[np.bool_]:
         """(L, N) whose upload would arrive: as it was drawn when the atlas was built, for it follows from its seed."""

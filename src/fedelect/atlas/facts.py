@@ -94,6 +94,12 @@ def check(atlas: Atlas) -> None:
     _expect("fresh", atlas.fresh, (len(atlas.fresh), clients, len(atlas.contenders)))
     if not len(atlas.table):
         raise ValueError("the table has no training seeds")
+    if atlas.losses is not None:
+        kept = atlas.losses.shape[1] if atlas.losses.ndim > 1 else 0
+        _expect("losses", atlas.losses, (2, kept, clients, math.comb(clients, config.budget)))
+        _within("losses", atlas.losses, 0, None)
+        if not 1 <= kept <= atlas.seeds:
+            raise ValueError(f"losses of {kept} training seeds are kept, the table has {atlas.seeds}")
     members = [client for group in world.groups.values() for client in group]
     _within("groups", np.array(members, dtype=np.int64), 0, clients - 1)
     _within("sizes", world.sizes, 0, None)

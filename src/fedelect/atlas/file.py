@@ -59,6 +59,7 @@ def save_atlas(atlas: Atlas, path: Path) -> None:
     members |= {name: getattr(atlas.world if name in FACTS else atlas, name) for name in _ARRAYS}
     for name in _CODED:
         members |= _coded(name, getattr(atlas, name))
+    members |= {name: getattr(atlas, name) for name in _optional(atlas)}
     content = io.BytesIO()
     np.savez_compressed(content, **members)  # type: ignore[arg-type]
     replace_file(path, content.getvalue())
@@ -89,7 +90,7 @@ def digest_of(atlas: Atlas) -> str:
     content = hashlib.blake2b(digest_size=16)
     about = msgspec.structs.replace(_about(atlas), provenance=_NOWHERE, digest="")
     content.update(msgspec.json.encode(about))
-    for name in (*_ARRAYS, *_CODED):
+    for name in (*_ARRAYS, *_CODED, *_optional(atlas)):
         array = np.ascontiguousarray(getattr(atlas.world if name in FACTS else atlas, name))
         content.update(repr((name, array.shape, array.dtype.str)).encode())
         content.update(array.tobytes())
@@ -100,6 +101,11 @@ def shipped_atlases() -> dict[str, Path]:
     """The atlases that come with fedelect: name -> file, in order of name."""
     folder = Path(__file__).parent / "shipped"
     return {path.stem: path for path in sorted(folder.glob("*.npz"))}
+
+
+def _optional(atlas: Atlas) -> tuple[str, ...]:
+    """The members that only some atlases have."""
+    return () if atlas.losses is None else ("losses",)
 
 
 _NOWHERE = Provenance(created="1970-01-01T00:00:00Z", command="", versions={}, platform="")
@@ -179,6 +185,7 @@ def _atlas(about: _About, members: dict[str, NDArray[Any]]) -> Atlas:
         fresh=_decoded("fresh", members, about.shapes["fresh"], dtype),
         provenance=about.provenance,
         digest=about.digest,
+        losses=typed("losses", members["losses"], np.float16) if "losses" in members else None,
     )
 
 

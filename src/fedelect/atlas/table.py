@@ -23,6 +23,9 @@ COUNTS = np.dtype(np.uint16)
 FLOATS = np.dtype(np.float32)
 """How all other opinions are kept, rounded to it; nan where a client has none."""
 
+LOSSES = np.dtype(np.float16)
+"""How the clients' losses are kept, with five binary digits after the first: to about 1.6 %."""
+
 FEWEST_FRESH = 4
 """Fresh seeds that two halves with an interval need."""
 
@@ -37,6 +40,7 @@ class AtlasPlan:
         seeds: S, trainings of every cohort.
         contenders: R, how many of the best are trained again.
         fresh: F, how often; one half chooses the optimum, the other values it.
+        losses: Q, of how many training seeds the clients' losses are kept, for selectors that need them; 0 for none.
 
     Raises:
         ConfigurationError: There is no atlas of such a scenario, or a number is out of range.
@@ -47,6 +51,7 @@ class AtlasPlan:
     seeds: int = 3
     contenders: int = 100
     fresh: int = 20
+    losses: int = 0
 
     def __post_init__(self) -> None:
         if self.config.start != "cold":
@@ -61,6 +66,8 @@ class AtlasPlan:
         for name, least in (("seeds", 1), ("contenders", 1), ("fresh", FEWEST_FRESH), ("seed", 0)):
             if getattr(self, name) < least:
                 raise ConfigurationError(f"{name}: got {getattr(self, name)}; allowed: a whole number >= {least}")
+        if not 0 <= self.losses <= self.seeds:
+            raise ConfigurationError(f"losses: got {self.losses}; allowed: from 0 to the {self.seeds} training seeds")
 
     @property
     def cohorts(self) -> int:
@@ -89,6 +96,8 @@ class Atlas:
         fresh: (F, N, R) the same as `table` for the contenders alone, with seeds S .. S + F - 1.
         provenance: Where the atlas comes from.
         digest: Hash of all but the provenance: 32 hexadecimal digits.
+        losses: (2, Q, N, C) for the first Q training seeds mean, and root of the mean square, of each client's losses
+            (float16, to about 1.6 %); None if they were not kept.
     """
 
     world: Scenario
@@ -102,6 +111,7 @@ class Atlas:
     fresh: NDArray[Any]
     provenance: Provenance
     digest: str
+    losses: NDArray[Any] | None = None
 
     @property
     def config(self) -> ScenarioConfig:
@@ -135,6 +145,20 @@ class Atlas:
         """(N,) opinions on the model that cohort number `rank` trains with the training seed `seed`, 0 .. S-1."""
         return opinions_from(self.table[seed, :, rank], self.test_sizes)
 
+    def client_losses(self, rank: int, seed: int) -> Floats:
+        """(2, N) mean, and root of the mean square, of the clients' losses of that model.
+
+        Where only those of the first Q seeds are kept, they are of the same cohort under training seed `seed` mod Q.
+
+        Raises:
+            ConfigurationError: The atlas keeps none.
+        """
+        if self.losses is None:
+            raise ConfigurationError(
+                "this atlas does not know the clients' losses; build it with --losses 1, or choose another selector"
+            )
+        return np.asarray(self.losses[:, seed % self.losses.shape[1], :, rank], dtype=np.float64)
+
     def seed_means(self) -> Floats:
         """(S, C) mean opinion of all clients that have one, for each training seed and cohort."""
         return mean_opinions(self.table, self.test_sizes)
@@ -156,6 +180,15 @@ def kept(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[An
     if not np.array_equal(opinions_from(counts, test_sizes), opinions, equal_nan=True):
         raise DataError("an accuracy is not a count of right answers over the size of the test share")
     return counts
+
+
+def kept_losses(losses: Floats) -> NDArray[Any]:
+    """Losses as the atlas keeps them, the same shape: float16 with the last five of its ten binary digits zero.
+
+    What is left compresses well; who has the largest loss is hardly ever another by it.
+    """
+    bits = np.ascontiguousarray(losses, dtype=LOSSES).view(np.uint16)
+    return np.asarray((bits + np.uint16(0x10)) & np.uint16(0xFFE0)).view(LOSSES)
 
 
 def opinions_from(entries: NDArray[Any], test_sizes: Ints) -> Floats:

@@ -1,14 +1,18 @@
-"""One selector on one atlas: who was elected, and what an ask cost. Nothing is written to disk."""
+"""Selectors on a stage: who was elected, what came of it, and what an ask cost. Nothing is written to disk."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError, NoElection
+from fedelect.federation import Engine
 from fedelect.loop import FrameworkName, Replica, play_slot
 from fedelect.processes import Failed, failed
+from fedelect.records import SlotRecord
+from fedelect.scenario import Scenario
 from fedelect.selectors import SelectorSpec
 from fedelect.simulator import Plan, parse_selectors
 from fedelect.vocabulary import Floats, Ints
@@ -21,22 +25,83 @@ class Elections:
     Attributes:
         framework: Where it played: "fa" if it finds there what it needs, else "da".
         cohorts: (trials, T, K) whom it elected.
-        ask_ms: (trials,) milliseconds that an ask took, on average over the slots.
+        rewards: (trials, T) mean opinion of the model that was trained in each slot.
+        ask_ms: (trials,) milliseconds of CPU time that an ask took, on average over the slots.
     """
 
     framework: FrameworkName
     cohorts: Ints
+    rewards: Floats
     ask_ms: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Where selectors play: a world, and what trains in it or takes the place of training."""
+
+    world: Scenario
+    engine: Engine
+
+
+def play_together(
+    stage: Stage,
+    texts: Sequence[str],
+    *,
+    slots: int,
+    trials: int,
+    seed: int,
+    first_trial: int = 0,
+    progress: Callable[[int], None] = lambda slot: None,
+) -> list[Elections]:
+    """What the selectors of these specifications do, played side by side slot by slot, in their order.
+
+    None sees the others: each does what it would do alone, but an engine trains all of a slot in one batch.
+
+    Args:
+        stage: Where.
+        texts: Specifications, all different.
+        slots: T.
+        trials: How many each; within one all have the same training seeds.
+        seed: Seed of the runs.
+        first_trial: The number of the first trial.
+        progress: Told the number of each slot that is finished.
+    """
+    numbers = range(first_trial, first_trial + trials)
+    plans = [_fitting_plan(stage.world, spec, slots, numbers.stop, seed) for spec in parse_selectors(list(texts))]
+    cast = [
+        Replica(text, trial, stage.world, plan.build(plan.selectors[0], stage.world, trial))
+        for text, plan in zip(texts, plans, strict=True)
+        for trial in numbers
+    ]
+    frameworks = [plan.framework for plan in plans for _ in range(trials)]
+    cohorts = np.empty((len(cast), slots, stage.world.budget), dtype=np.int64)
+    rewards, spent = np.empty((len(cast), slots)), np.zeros(len(cast))
+    for slot in range(1, slots + 1):
+        for place, replica in enumerate(cast):
+            before = time.process_time()
+            cohorts[place, slot - 1] = _asked(replica)  # the loop is given the same ask again
+            spent[place] += time.process_time() - before
+        for framework in sorted(set(frameworks)):
+            places = [place for place, of in enumerate(frameworks) if of == framework]
+            of_framework = [cast[place] for place in places]
+            records = play_slot(of_framework, slot=slot, framework=framework, seed=seed, engine=stage.engine)
+            rewards[places, slot - 1] = [_reward(record) for record in records]
+        progress(slot)
+    shares = [slice(first, first + trials) for first in range(0, len(cast), trials)]
+    return [
+        Elections(plan.framework, cohorts[share], rewards[share], 1000.0 * spent[share] / slots)
+        for plan, share in zip(plans, shares, strict=True)
+    ]
+
+
 class Player:
-    """Plays selectors on an atlas, here or in a worker process.
+    """Plays selectors on one atlas, here or in a worker process.
 
     Args:
         atlas: The world.
         slots: T.
-        trials: How many trials each.
-        seed: Seed of the runs; within a trial all selectors draw the same training seeds.
+        trials: How many each; within one all selectors draw the same training seeds.
+        seed: Seed of the runs: selectors and drawn training seeds.
         first_trial: The number of the first trial.
     """
 
@@ -53,40 +118,29 @@ class Player:
 
     def elections(self, text: str) -> Elections:
         """What the selector of that specification does; whatever goes wrong is raised."""
-        (spec,) = parse_selectors([text])
-        atlas = self._atlas
-        plan = self._fitting_plan(spec)
-        numbers = range(self._first_trial, self._first_trial + self._trials)
-        replicas = [Replica(text, trial, atlas.world, plan.build(spec, atlas.world, trial)) for trial in numbers]
-        engine = AtlasEngine(atlas)
-        cohorts = np.empty((self._trials, self._slots, atlas.config.budget), dtype=np.int64)
-        spent = np.zeros(self._trials)
-        for slot in range(1, self._slots + 1):
-            for trial, replica in enumerate(replicas):
-                before = time.perf_counter()
-                cohorts[trial, slot - 1] = _asked(replica)  # the loop is given the same ask again
-                spent[trial] += time.perf_counter() - before
-            play_slot(replicas, slot=slot, framework=plan.framework, seed=self._seed, engine=engine)
-        return Elections(plan.framework, cohorts, 1000.0 * spent / self._slots)
-
-    def _fitting_plan(self, spec: SelectorSpec) -> Plan:
-        """With a server if the selector finds there what it needs, else without."""
-        plan = self._plan(spec, "fa")
-        try:
-            plan.build(spec, self._atlas.world, 0)
-        except ConfigurationError:
-            return self._plan(spec, "da")  # where what is wrong otherwise is told
-        return plan
-
-    def _plan(self, spec: SelectorSpec, framework: FrameworkName) -> Plan:
-        return Plan(
-            config=self._atlas.config,
-            framework=framework,
-            selectors=(spec,),
+        stage = Stage(self._atlas.world, AtlasEngine(self._atlas))
+        (elections,) = play_together(
+            stage,
+            [text],
             slots=self._slots,
-            trials=self._first_trial + self._trials,
+            trials=self._trials,
             seed=self._seed,
+            first_trial=self._first_trial,
         )
+        return elections
+
+
+def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, seed: int) -> Plan:
+    """With a server if the selector finds there what it needs, else without."""
+
+    def plan(framework: FrameworkName) -> Plan:
+        return Plan(config=world.config, framework=framework, selectors=(spec,), slots=slots, trials=trials, seed=seed)
+
+    try:
+        plan("fa").build(spec, world, 0)
+    except ConfigurationError:
+        return plan("da")  # where what is wrong otherwise is told
+    return plan("fa")
 
 
 def _asked(replica: Replica) -> tuple[int, ...]:
@@ -96,3 +150,9 @@ def _asked(replica: Replica) -> tuple[int, ...]:
         raise ConfigurationError(
             f"selector {replica.label!r} holds no election in some slots ({error}); it cannot be ranked"
         ) from error
+
+
+def _reward(record: SlotRecord) -> float:
+    """Mean of the opinions present; nan if there are none."""
+    present = [opinion for opinion in record.opinions or () if opinion is not None]
+    return sum(present) / len(present) if present else float("nan")

@@ -1,31 +1,21 @@
-"""The ranking: every selector on an atlas, by what the cohorts that it elects are truly worth.
+"""The ranking: every selector on an atlas, by what the cohorts that it elects are worth.
 
-Values are those of the scenario (`fedelect.atlas.scenario_truth`): a selector learns from the table's training seeds,
-and what it elects is judged by fresh ones where there are any, so that luck in the table counts for nothing.
+The table is the world that selectors play in: a slot draws one of its training seeds, so what a cohort is worth is
+exactly the mean over them (`fedelect.atlas.table_truth`), and so is the optimum. `scenario_truth`, which values the
+best cohorts by fresh trainings, may judge instead: then luck in the table counts for nothing, and cannot be avoided.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from fedelect.atlas import Atlas, Truth, scenario_truth
+from fedelect.atlas import Atlas, Truth, table_truth
+from fedelect.bench.entrants import REFERENCE, competitors
+from fedelect.bench.figures import Figures, figures_of, paired_difference
 from fedelect.bench.play import Elections, Player
 from fedelect.equations.intervals import Interval, mean_interval
-from fedelect.equations.metrics import jain_index
 from fedelect.loop import FrameworkName
 from fedelect.processes import answers_of, places_for
-from fedelect.selectors import selector_classes
-from fedelect.vocabulary import Cohort, Floats, Ints, Signal
-
-CLOSE = 0.02
-"""How near to the optimum counts as there: 2 %."""
-
-WINDOW = 10
-"""Slots over whose mean a selector must be near."""
-
-LAST_SHARE = 0.1
-"""The share of the slots that counts as the end of a run."""
+from fedelect.vocabulary import Cohort
 
 Progress = Callable[[int, int], None]
 """Told (selectors finished, selectors in all)."""
@@ -33,19 +23,21 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """One selector's figures, with 95 % intervals over trials. Gaps are in percent of the optimum's value.
+    """One selector's figures (`Figures`), with 95 % intervals over trials.
 
     Attributes:
         label: The selector's specification.
         role: "selector", or what it is a bar for the others: "first clients" or "optimum".
         framework: "fa" or "da".
-        final_gap: Optimum minus the mean value of the cohorts of the last tenth of the slots.
-        running_gap: The same over all slots.
-        slots_to_close: The first slot from which the values of ten slots in a row are on average within 2 % of the
-            optimum; T if there is none.
-        regret: Pseudo-regret after T slots.
-        jain_index: Fairness of the elections, in (0, 1].
-        ask_ms: Milliseconds that an ask takes.
+        final_gap: Percent, over the last tenth of the slots.
+        running_gap: Percent, over all slots.
+        slots_to_close: Slots to within 2 % of the optimum.
+        regret: After T slots.
+        jain_index: Fairness.
+        ask_ms: CPU time of an ask.
+        running_difference: Running gap minus that of the reference in the same trials, percent of the optimum; above 0
+            the reference is the better one.
+        final_difference: The same of the final gap.
     """
 
     label: str
@@ -57,11 +49,13 @@ class Ranked:
     regret: Interval
     jain_index: Interval
     ask_ms: Interval
+    running_difference: Interval
+    final_difference: Interval
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """All selectors on one atlas, the smallest final gap first.
+    """All selectors on one atlas, the smallest running gap first.
 
     Attributes:
         scenario: Name of the atlas' scenario.
@@ -71,8 +65,9 @@ class Ranking:
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs.
-        optimum: What the optimal cohort is worth, with an interval over fresh training seeds.
+        optimum: What the optimal cohort is worth.
         best: The optimal cohort.
+        reference: The entrant that the others are compared with.
         rows: The selectors.
     """
 
@@ -85,32 +80,8 @@ class Ranking:
     seed: int
     optimum: Interval
     best: Cohort
+    reference: str
     rows: tuple[Ranked, ...]
-
-
-_AS_IN_THE_PAPER = {
-    "quick-init-ucb": ("quick-init-ucb:exploration=1.0", "quick-init-ucb:exploration=0.01"),
-    "bp-ucb": ("bp-ucb:exploration=0.01",),
-}
-
-_UNKNOWN_TO_AN_ATLAS: frozenset[Signal] = frozenset({"loss", "loss_rms"})
-
-
-def competitors(atlas: Atlas, truth: Truth) -> dict[str, str]:
-    """The specifications of all that are ranked -> their role, see `Ranked`.
-
-    The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
-    """
-    names = [name for name in selector_classes() if name != "fixed" and name not in left_out()]
-    selectors = [text for name in names for text in _AS_IN_THE_PAPER.get(name, (name,))]
-    bars = {_fixed(tuple(range(atlas.config.budget))): "first clients", _fixed(atlas.cohort(truth.best)): "optimum"}
-    return dict.fromkeys(selectors, "selector") | bars
-
-
-def left_out() -> dict[str, str]:
-    """Selectors that no atlas can serve -> what they need and it does not know."""
-    lacking = {name: sorted(kind.needs & _UNKNOWN_TO_AN_ATLAS) for name, kind in selector_classes().items()}
-    return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
 
 
 def rank_selectors(
@@ -119,7 +90,9 @@ def rank_selectors(
     slots: int = 200,
     trials: int = 10,
     seed: int = 1,
+    full: bool = False,
     more: Sequence[str] = (),
+    truth: Callable[[Atlas], Truth] = table_truth,
     workers: int | None = None,
     progress: Progress = lambda finished, total: None,
 ) -> Ranking:
@@ -130,20 +103,28 @@ def rank_selectors(
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs.
+        full: Each selector also with its default where tuning prefers another setting (`entrants`).
         more: Specifications of further selectors, such as "my_module:Mine".
+        truth: What says what cohorts are worth.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
         progress: Called when the ranking begins and whenever a selector is finished.
     """
-    truth = scenario_truth(atlas)
-    roles = dict.fromkeys(more, "selector") | competitors(atlas, truth)
+    known = truth(atlas)
+    roles = dict.fromkeys(more, "selector") | competitors(atlas, known, full=full)
     texts = list(roles)
     player = Player(atlas, slots=slots, trials=trials, seed=seed)
     progress(0, len(texts))
-    rows = []
+    played: dict[str, tuple[Elections, Figures]] = {}
     for place, elections in answers_of(player, [(text,) for text in texts], workers=places_for(workers)):
-        rows.append(_ranked(texts[place], roles[texts[place]], elections, truth))
-        progress(len(rows), len(texts))
-    rows.sort(key=lambda row: (row.final_gap.mean, row.regret.mean, row.label))
+        values = known.of(elections.cohorts)
+        played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)
+        progress(len(played), len(texts))
+    _, reference = played[REFERENCE]
+    rows = [
+        ranked(text, roles[text], elections.framework, figures, reference)
+        for text, (elections, figures) in played.items()
+    ]
+    rows.sort(key=lambda row: (row.running_gap.mean, row.final_gap.mean, row.label))
     return Ranking(
         scenario=atlas.config.name,
         digest=atlas.digest,
@@ -152,56 +133,25 @@ def rank_selectors(
         slots=slots,
         trials=trials,
         seed=seed,
-        optimum=truth.optimum,
-        best=atlas.cohort(truth.best),
+        optimum=known.optimum,
+        best=atlas.cohort(known.best),
+        reference=REFERENCE,
         rows=tuple(rows),
     )
 
 
-def _ranked(text: str, role: str, elections: Elections, truth: Truth) -> Ranked:
-    values, optimum = truth.of(elections.cohorts), truth.optimum.mean
-    slots = values.shape[1]
-    last = max(1, round(LAST_SHARE * slots))
+def ranked(text: str, role: str, framework: FrameworkName, figures: Figures, reference: Figures) -> Ranked:
+    """Intervals over the trials, and the differences to the reference in the same trials."""
     return Ranked(
         label=text,
         role=role,
-        framework=elections.framework,
-        final_gap=mean_interval(_gap(values[:, -last:], optimum)),
-        running_gap=mean_interval(_gap(values, optimum)),
-        slots_to_close=mean_interval(slots_to_close(values, optimum).astype(np.float64)),
-        regret=mean_interval(truth.regret(elections.cohorts)[:, -1]),
-        jain_index=mean_interval(jain_index(_counts(elections.cohorts, truth.clients))),
-        ask_ms=mean_interval(elections.ask_ms),
+        framework=framework,
+        final_gap=mean_interval(figures.final_gap),
+        running_gap=mean_interval(figures.running_gap),
+        slots_to_close=mean_interval(figures.slots_to_close),
+        regret=mean_interval(figures.regret),
+        jain_index=mean_interval(figures.jain_index),
+        ask_ms=mean_interval(figures.ask_ms),
+        running_difference=paired_difference(figures.running_gap, reference.running_gap),
+        final_difference=paired_difference(figures.final_gap, reference.final_gap),
     )
-
-
-def _gap(values: Floats, optimum: float) -> Floats:
-    """Percent by which the mean value falls short of the optimum: (trials, T) -> (trials,)."""
-    return np.asarray(100.0 * np.round((optimum - values).mean(axis=1), 12) / optimum)
-
-
-def slots_to_close(values: Floats, optimum: float) -> Ints:
-    """The first slot t, from 1, such that the mean value of the slots t .. t + 9 is within 2 % of the optimum.
-
-    Where there is no such slot it is T; runs shorter than ten slots are taken as a whole.
-
-    Args:
-        values: (trials, T) what the cohort elected in each slot is worth.
-        optimum: What the best is worth.
-
-    Returns:
-        (trials,)
-    """
-    slots = values.shape[1]
-    means = np.lib.stride_tricks.sliding_window_view(values, min(WINDOW, slots), axis=1).mean(axis=2)
-    close = means >= (1.0 - CLOSE) * optimum
-    return np.asarray(np.where(close.any(axis=1), np.argmax(close, axis=1) + 1, slots), dtype=np.int64)
-
-
-def _counts(cohorts: Ints, clients: int) -> Ints:
-    """(trials, T, K) -> (trials, N) how often each client was elected."""
-    return np.stack([np.bincount(trial.ravel(), minlength=clients) for trial in cohorts])
-
-
-def _fixed(cohort: Cohort) -> str:
-    return "fixed:cohort=" + ",".join(map(str, cohort)) + ("," if len(cohort) == 1 else "")

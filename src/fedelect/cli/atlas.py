@@ -40,6 +40,9 @@ def build(
     seeds: Annotated[int, typer.Option(help="Trainings of every cohort.")] = 3,
     contenders: Annotated[int, typer.Option(help="How many of the cohorts that look best are trained again.")] = 100,
     fresh: Annotated[int, typer.Option(help="How often: one half chooses the optimum, the other half values it.")] = 20,
+    losses: Annotated[
+        int, typer.Option(help="Keep the clients' losses, too, of this many training seeds, for selectors that look.")
+    ] = 0,
     seed: Annotated[int, typer.Option(help="The one seed of all trainings.")] = 1,
     engine: Annotated[str, typer.Option(help="What trains; see `fedelect run --help`.")] = DEFAULT_ENGINE,
     workers: Annotated[
@@ -54,7 +57,7 @@ def build(
     """
     console = Console()
     config = load_config(scenario)
-    plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh)
+    plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh, losses=losses)
     bar = Bar(f"atlas of {config.name}", "trainings", console)
     command = shlex.join(["fedelect", *sys.argv[1:]])
     options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit}
@@ -96,6 +99,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
         "seeds": atlas.seeds,
         "contenders": len(atlas.contenders),
         "fresh": len(atlas.fresh),
+        "losses": 0 if atlas.losses is None else atlas.losses.shape[1],
         "opinions": "counts" if atlas.counted else "float32",
         "engine": atlas.engine,
         "digest": atlas.digest,

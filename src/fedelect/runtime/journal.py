@@ -1,25 +1,30 @@
 """What a peer must not forget, on disk: its records and its own opinions, each forced there before anybody hears of it.
 
-An entry is its length, a checksum, a kind and its bytes. A crash in the middle of a write leaves an incomplete last
-entry, of which nobody has heard; it is cut off at the next start. Anything else that does not fit is damage, and
-refused. The folder is locked: two processes with one key could vote twice.
+An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its
+bytes (of earlier versions: without C and the second checksum). A crash in the middle of a write leaves an incomplete
+last entry, of which nobody has heard; it is cut off at the next start. Anything else that does not fit is damage, and
+refused, with the file as it was. The folder is locked: two processes with one key could vote twice.
 """
 
 import os
 import struct
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
-from fedelect.protocol import CertificateChain, OwnRewards, Record, SignedValue, decode_record, encode
+from fedelect.protocol import FRAME_LIMIT, CertificateChain, OwnRewards, Record, SignedValue, decode_record, encode
 from fedelect.records.lock import FolderLock
+from fedelect.records.run_folder import sync_folder
 
 JOURNAL_NAME = "journal"
 LOCK_NAME = "lock"
 
-_HEAD = struct.Struct("<II")
-_OPINION = struct.Struct("<Qd")
-_RECORD_KIND, _OPINION_KIND = b"R", b"O"
+_HEAD, _HEAD_SUM = struct.Struct("<II"), struct.Struct("<cI")
+_UNWRITTEN = bytes(512), bytes(4)  # a sector, or the end, that the file has room for but never got
+_OPINION, _SIZE = struct.Struct("<Qd"), struct.Struct("<I")
+_RECORD_KIND, _OPINION_KIND, _CHECKED_KIND, _BATCH_KIND = b"R", b"O", b"C", b"B"
+_LONGEST = FRAME_LIMIT + 1 + _HEAD_SUM.size
 
 
 class Journal:
@@ -49,7 +54,7 @@ class Journal:
             os.ftruncate(self._file, sound)
             os.lseek(self._file, sound, os.SEEK_SET)
             os.fsync(self._file)
-            _sync_folder(folder)
+            sync_folder(folder)
         except OSError as error:
             self._lock.release()
             raise RunError(f"cannot use {self._path}: {error.strerror}; check the folder's permissions") from error
@@ -57,31 +62,33 @@ class Journal:
             self._lock.release()
             raise
 
-    def keep_record(self, record: Record) -> None:
-        """On return the record survives a crash and a power cut."""
-        self._append(_RECORD_KIND + encode(record))
-        self.records.append(record)
+    def keep_records(self, records: Sequence[Record]) -> None:
+        """On return the records survive a crash and a power cut; before it, all of them or none."""
+        contents = [encode(record) for record in records]
+        if len(contents) == 1:
+            self._append(_RECORD_KIND + contents[0])
+        elif contents:
+            self._append(_BATCH_KIND + b"".join(_SIZE.pack(len(content)) + content for content in contents))
+        self.records += records
 
     def keep_opinion(self, slot: int, opinion: float) -> None:
         """The same for the client's opinion of the model that was trained in `slot`."""
         self._append(_OPINION_KIND + _OPINION.pack(slot, opinion))
         self.opinions[slot] = opinion
 
-    def rewards(self, client: int, chain: CertificateChain, settled: CertificateChain) -> OwnRewards:
+    def rewards(self, client: int, chain: CertificateChain) -> OwnRewards:
         """The client's rewards as they were; what its last claim was built on is settled.
 
         Args:
             client: Whose journal this is.
             chain: Certified history as it is known now.
-            settled: An empty one of the same election.
         """
         rewards = OwnRewards(client)
         for slot, opinion in self.opinions.items():
             rewards.give(slot, opinion)
         claims = [record for record in self.records if isinstance(record, SignedValue)]
         if claims:
-            settled.extend([certificate for certificate in chain.certificates if certificate.slot < claims[-1].slot])
-            rewards.claim(settled)
+            rewards.close(max((one.slot for one in chain.certificates if one.slot < claims[-1].slot), default=0))
         return rewards
 
     def close(self) -> None:
@@ -92,7 +99,7 @@ class Journal:
             self._lock.release()
 
     def _append(self, content: bytes) -> None:
-        entry = _HEAD.pack(len(content), zlib.crc32(content)) + content
+        entry = _framed(content)
         try:
             while entry:
                 entry = entry[os.write(self._file, entry) :]
@@ -103,16 +110,12 @@ class Journal:
     def _load(self, content: bytes) -> int:
         """Read the entries; returns where the last whole one ends."""
         place = 0
-        while len(content) - place >= _HEAD.size:
-            length, checksum = _HEAD.unpack_from(content, place)
-            entry = content[place + _HEAD.size : place + _HEAD.size + length]
-            end = place + _HEAD.size + length
-            if len(entry) < length:
+        while place < len(content):
+            entry, end = _entry_at(content, place)
+            if entry is None:
+                if not _torn(content[place:]):
+                    raise self._damaged(place)
                 break
-            if zlib.crc32(entry) != checksum:
-                if end == len(content):
-                    break  # the last entry may have been on its way to the disk
-                raise self._damaged(place)
             self._take(entry, place)
             place = end
         return place
@@ -124,6 +127,8 @@ class Journal:
                 self.opinions[slot] = opinion
             elif entry[:1] == _RECORD_KIND:
                 self.records.append(decode_record(entry[1:]))
+            elif entry[:1] == _BATCH_KIND:
+                self.records += [decode_record(content) for content in _parts(entry[1:])]
             else:
                 raise self._damaged(place)
         except (struct.error, RemoteProtocolError) as error:
@@ -136,10 +141,62 @@ class Journal:
         )
 
 
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _parts(batch: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(batch):
+        (size,) = _SIZE.unpack_from(batch, place)
+        place += _SIZE.size + size
+        yield batch[place - size : place]
+
+
+def _framed(content: bytes) -> bytes:
+    length = _HEAD_SUM.size + len(content)
+    inner = _HEAD_SUM.pack(_CHECKED_KIND, _length_sum(length)) + content
+    return _HEAD.pack(length, zlib.crc32(inner)) + inner
+
+
+def _length_sum(length: int) -> int:
+    return zlib.crc32(b"length" + length.to_bytes(4, "little"))
+
+
+def _length_at(content: bytes, place: int) -> int:
+    """What the head at `place` says its entry's length is; 0 if it is no head, or a damaged one."""
+    if len(content) - place < _HEAD.size:
+        return 0
+    length, _ = _HEAD.unpack_from(content, place)
+    inside = place + _HEAD.size
+    if content.startswith(_CHECKED_KIND, inside):
+        sound = content[inside + 1 : inside + _HEAD_SUM.size] == _length_sum(length).to_bytes(4, "little")
+        return length if sound else 0
+    return length if length <= _LONGEST else 0
+
+
+def _entry_at(content: bytes, place: int) -> tuple[bytes | None, int]:
+    """The kind and bytes of the whole entry at `place`, None if there is none, and where it ends."""
+    length = _length_at(content, place)
+    start = place + _HEAD.size
+    entry = content[start : start + length]
+    if length == 0 or len(entry) < length or zlib.crc32(entry) != _HEAD.unpack_from(content, place)[1]:
+        return None, place
+    return entry[_HEAD_SUM.size if entry.startswith(_CHECKED_KIND) else 0 :], start + length
+
+
+def _torn(rest: bytes) -> bool:
+    """Whether `rest`, which does not begin with a whole entry, can be a last one that a crash cut short."""
+    if any(_follows(rest, place) for place in range(1, len(rest))):
+        return False  # it was written after what is broken had been
+    unwritten = _UNWRITTEN[0] in rest or rest.endswith(_UNWRITTEN[1])
+    end = _HEAD.size + _length_at(rest, 0)
+    if end > len(rest):  # else, if all of it is there, the length is wrong
+        return len(rest) < _HEAD.size or zlib.crc32(rest[_HEAD.size :]) != _HEAD.unpack_from(rest)[1]
+    if end == _HEAD.size:  # no sound head
+        return unwritten or (rest[_HEAD.size :].startswith(_CHECKED_KIND) and len(rest) < end + _HEAD_SUM.size)
+    return end == len(rest) and unwritten
+
+
+def _follows(rest: bytes, place: int) -> bool:
+    """Whether an entry begins at `place`."""
+    kind = rest[place + _HEAD.size : place + _HEAD.size + 1]
+    if kind == _CHECKED_KIND:
+        return _length_at(rest, place) > 0
+    return kind in (_RECORD_KIND, _OPINION_KIND) and _entry_at(rest, place)[0] is not None

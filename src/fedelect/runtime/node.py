@@ -3,7 +3,8 @@
 Everything that happens comes through one inbox: frames, links up or down, commands. What must be kept is on disk before
 anything is sent, opinions too. A host that is started again makes its peer from the journal, and so never signs twice.
 Every wait ends: at the next deadline of the peer, or when something happens. A neighbour whose link stays down for
-`LOST_AFTER` resend intervals, or never comes up, is reported to the peer as lost.
+`LOST_AFTER` resend intervals, or never comes up, is reported to the peer as lost. Changes of one link are told once in
+a resend interval at most, however it flaps.
 """
 
 import heapq
@@ -22,7 +23,6 @@ from fedelect.protocol import (
     OPEN,
     BeliefSettled,
     Certificate,
-    CertificateChain,
     CohortAgreed,
     Deadline,
     Effect,
@@ -103,12 +103,13 @@ class Node:
         missing_after_s: float = 10.0,
     ) -> None:
         self._peer = Peer(config, client, signer, verifier, records=journal.records)
-        self._rewards = journal.rewards(client, self._peer.chain, CertificateChain(config, verifier))
+        self._rewards = journal.rewards(client, self._peer.chain)
         self._transport, self._journal, self._tell, self._inbox = transport, journal, tell, inbox
         self._log_path = folder / SLOTS_NAME
         self._addresses = addresses or {}
         self._missing_after_s = missing_after_s
-        self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=LOST_AFTER * config.resend_s)
+        grace_s, quiet_s = LOST_AFTER * config.resend_s, config.resend_s
+        self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=grace_s, quiet_s=quiet_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
         self._told: Counter[int] = Counter()
@@ -135,6 +136,7 @@ class Node:
                 if event is not None:
                     self._happened(event)
                 now = time.monotonic()
+                self._tell_links(now)
                 while self._deadlines and self._deadlines[0][0] <= now:
                     self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
                 for neighbour in self._links.lost(now):
@@ -154,7 +156,8 @@ class Node:
         if isinstance(event, Frame):
             self._receive(event)
         elif isinstance(event, LinkUp | LinkDown):
-            self._linked(event.neighbour, isinstance(event, LinkUp))
+            if self._links.changed(event.neighbour, isinstance(event, LinkUp), time.monotonic()):
+                self._carry_out(self._peer.neighbour_back(event.neighbour))
         elif isinstance(event, Begin):
             self._begin(event)
         elif isinstance(event, Recount):
@@ -177,14 +180,12 @@ class Node:
             return
         self._carry_out(effects)
 
-    def _linked(self, neighbour: int, up: bool) -> None:
-        if not self._links.changed(neighbour, up, time.monotonic()):
-            return
-        self._tell(Link(neighbour=neighbour, up=up))
-        if self._links.all_up:
+    def _tell_links(self, now: float) -> None:
+        news = self._links.news(now)
+        for neighbour, up in news:
+            self._tell(Link(neighbour=neighbour, up=up))
+        if news and self._links.told_all_up:
             self._tell(Ready())
-        if up:
-            self._carry_out(self._peer.neighbour_back(neighbour))
 
     def _name_missing(self) -> None:
         missing = self._links.missing()
@@ -236,8 +237,12 @@ class Node:
                 self._set += 1
                 heapq.heappush(self._deadlines, (time.monotonic() + effect.after_s, self._set, effect.deadline))
             elif isinstance(effect, Persist):
-                self._journal.keep_record(effect.record)
-                waiting = self._peer.persisted(effect.record) + waiting
+                kept = [effect.record]
+                while waiting and isinstance(following := waiting[0], Persist):
+                    kept.append(following.record)
+                    del waiting[0]
+                self._journal.keep_records(kept)
+                waiting = [one for record in kept for one in self._peer.persisted(record)] + waiting
             elif isinstance(effect, BeliefSettled):
                 waiting = self._propose(effect) + waiting
             else:

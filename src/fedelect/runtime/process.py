@@ -39,6 +39,9 @@ SHARE_NAME = "share.npz"
 
 REALM_LETTERS = 16
 
+DAY_S = 86_400.0
+"""How often a peer that stays up looks at its certificate."""
+
 
 def transport_of(identity: Identity) -> ZenohTransport:
     """The real links of a peer."""
@@ -113,7 +116,9 @@ def serve(
             addresses={one: f"{members[one].name} at {members[one].address}" for one in _neighbours(identity)},
             missing_after_s=missing_after_s,
         )
-        _mind_expiry(identity, tell)
+        over = threading.Event()
+        ends.callback(over.set)
+        mind_expiry(identity, tell, over)
         threading.Thread(target=_read, args=(folder, commands, inbox, tell, stay), daemon=True).start()
         node.run()
 
@@ -134,11 +139,25 @@ def _with_control(
     return tell_all
 
 
-def _mind_expiry(identity: Identity, tell: Callable[[Notice], None]) -> None:
-    left = identity.expires - datetime.datetime.now(datetime.UTC)
-    if left < datetime.timedelta(days=RENEW_DAYS):
-        text = f"the certificate in {identity.folder} expires on {identity.expires:%Y-%m-%d}; see fedelect peers renew"
-        tell(Trouble(text=text))
+def mind_expiry(
+    identity: Identity, tell: Callable[[Notice], None], over: threading.Event, every_s: float = DAY_S
+) -> None:
+    """Tell at once, and again every day until it is over, that the certificate which this process uses will expire."""
+    warning = Trouble(
+        text=f"the certificate of {identity.folder} that is in use expires on {identity.expires:%Y-%m-%d}; see "
+        f"fedelect peers renew, then start the peer again"
+    )
+
+    def check() -> None:
+        if identity.expires - datetime.datetime.now(datetime.UTC) < datetime.timedelta(days=RENEW_DAYS):
+            tell(warning)
+
+    def check_on() -> None:
+        while not over.wait(every_s):
+            check()
+
+    check()
+    threading.Thread(target=check_on, daemon=True).start()
 
 
 def _neighbours(identity: Identity) -> list[int]:

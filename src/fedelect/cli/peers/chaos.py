@@ -58,8 +58,19 @@ def chaos(
         f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split", highlight=False
     )
     if broken:
-        console.print(f"{broken} runs broke a promise; `fedelect chaos --seeds SEED` repeats one", highlight=False)
+        console.print(
+            f"{broken} runs broke a promise; `{_command(plan)}` repeats one",
+            highlight=False,
+            soft_wrap=True,
+            markup=False,
+        )
         raise typer.Exit(1)
+
+
+def _command(plan: ChaosPlan) -> str:
+    """What to type to repeat a run of this plan."""
+    options = f"--clients {plan.clients} --slots {plan.slots} --faults {plan.faults} --rule {plan.rule}"
+    return f"fedelect chaos --seeds SEED {options} --liars {plan.liars}{' --calm' if plan.calm else ''}"
 
 
 def _numbers(text: str) -> range:

@@ -71,7 +71,9 @@ def init(
         addresses=_addresses(hosts, config.clients),
         edges=edges,
         couplings=couplings,
-        settings=settings_for(config, seed=seed, faults=faults, lying=lying, slot_s=slot_s, patience=patience),
+        settings=settings_for(
+            config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s, patience=patience
+        ),
         keys=None if keys is None else _keys(keys),
     )
     election = roster.config()
@@ -111,9 +113,17 @@ def _addresses(hosts: Path | None, clients: int) -> tuple[str, ...]:
 
 
 def _keys(path: Path) -> list[bytes]:
+    from fedelect.runtime.identity import PUBLIC_PREFIX
+
     lines = _lines(path, "public keys")
+    for number, line in enumerate(lines, 1):
+        if not line.startswith(PUBLIC_PREFIX):  # what stands there may be a secret: it is not shown
+            raise ConfigurationError(
+                f"key {number} in {path} does not begin with {PUBLIC_PREFIX!r}; it must be what `fedelect peers key` "
+                f"printed, never what is in signing.key: if it is that, the client makes a new one"
+            )
     try:
-        return [bytes.fromhex(line) for line in lines]
+        return [bytes.fromhex(line.removeprefix(PUBLIC_PREFIX)) for line in lines]
     except ValueError as error:
         raise ConfigurationError(f"{path} must hold public keys in hexadecimal, a line each: {error}") from error
 

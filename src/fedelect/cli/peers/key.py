@@ -12,6 +12,6 @@ def key(folder: Annotated[Path, typer.Argument(help="The peer's folder to be; ma
 
     The secret never leaves the folder. What `init` writes for this client is put beside it.
     """
-    from fedelect.runtime.identity import new_signing_key
+    from fedelect.runtime.identity import PUBLIC_PREFIX, new_signing_key
 
-    Console().print(new_signing_key(folder).hex(), highlight=False, soft_wrap=True)
+    Console().print(f"{PUBLIC_PREFIX}{new_signing_key(folder).hex()}", highlight=False, soft_wrap=True)

@@ -30,9 +30,13 @@ class OwnRewards:
         self._opinions[slot] = opinion
         return True
 
+    def close(self, slot: int) -> None:
+        """Settle the slots up to `slot`, as a claim on top of its certificate did."""
+        self._closed = max(self._closed, slot)
+
     def claim(self, chain: CertificateChain) -> float:
         """The mean to propose on top of `chain`; nan if there are no rewards yet. Settles the slots up to its head."""
-        self._closed = max(self._closed, chain.slot)
+        self.close(chain.slot)
         total, count = 0.0, 0
         for certificate in chain.certificates:
             if self._client in certificate.cohort and certificate.slot in self._opinions:

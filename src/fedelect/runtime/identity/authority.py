@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,11 @@ class Authority:
         Raises:
             ConfigurationError: It is not there, not whole, or has expired.
         """
+        missing = [name for name in (CA_NAME, CA_KEY_NAME) if not os.path.isfile(folder / name)]
+        if missing:
+            raise ConfigurationError(
+                f"{folder} has no {' and no '.join(missing)}; name the folder `ca` that `fedelect peers init` made"
+            )
         try:
             certificate = x509.load_pem_x509_certificate(read_file(folder / CA_NAME))
             key = serialization.load_pem_private_key(read_file(folder / CA_KEY_NAME, secret=True), password=None)

@@ -4,9 +4,13 @@ import os
 from pathlib import Path
 
 from fedelect.errors import ConfigurationError
+from fedelect.records.run_folder import sync_folder
 
 CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certificate.pem", "tls.key", "signing.key"
 CA_KEY_NAME = "ca.key"
+
+PUBLIC_PREFIX = "ed25519:"
+"""Before a public key wherever people hand it on: a secret looks the same otherwise."""
 
 
 def read_file(path: Path, *, secret: bool = False) -> bytes:
@@ -22,18 +26,32 @@ def read_file(path: Path, *, secret: bool = False) -> bytes:
 
 
 def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Write a new file; one that is there is never overwritten."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
-    with open(descriptor, "wb") as file:
-        file.write(content)
+    """Write a new file; ConfigurationError if that cannot be done. One that is there is never overwritten."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
+        with open(descriptor, "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
 
 
 def replace_file(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Put another file in its place; a crash leaves the one or the other."""
+    """Put another file in its place, durably; a crash leaves the one or the other."""
     new = path.with_name(f"{path.name}.new")
-    new.unlink(missing_ok=True)
-    write_file(new, content, secret=secret)
-    with open(new, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    try:
+        new.unlink(missing_ok=True)
+        write_file(new, content, secret=secret)
+        with open(new, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(new, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot write {path}: {error.strerror}; name a folder, new or empty, that may be written to, and check that "
+        f"there is room"
+    )

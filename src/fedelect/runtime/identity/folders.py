@@ -105,7 +105,8 @@ def found(
     authority = Authority.generate()
     write_file(out / "ca" / CA_NAME, authority.certificate_pem)
     write_file(out / "ca" / CA_KEY_NAME, authority.key_pem, secret=True)
-    write_file(out / "server" / ROSTER_NAME, encode_roster(roster))
+    for holder in ("ca", "server"):
+        write_file(out / holder / ROSTER_NAME, encode_roster(roster))
     for member in members:
         folder = out / member.name
         certificate, key = authority.certify(member.name, member.address.rpartition(":")[0])
@@ -182,10 +183,23 @@ def _check_tls(tls: TlsFiles, name: str) -> datetime.datetime:
             f"{name!r}; restore the file"
         )
     if key.public_key() != certificate.public_key():
-        raise ConfigurationError(f"{tls.key} is not the key of {tls.certificate}; restore both from one source")
-    if certificate.not_valid_after_utc < datetime.datetime.now(datetime.UTC):
         raise ConfigurationError(
-            f"{tls.certificate} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; whoever "
-            f"holds the CA runs: fedelect peers renew {tls.certificate.parent} --ca CA_FOLDER"
+            f"{tls.key} is not the key of {tls.certificate}; restore both from one source. If a renewal was "
+            f"interrupted, another one mends it: {_renewal(tls, name)}"
+        )
+    now = datetime.datetime.now(datetime.UTC)
+    if certificate.not_valid_before_utc > now:
+        raise ConfigurationError(
+            f"{tls.certificate} is good only from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC on, and this "
+            f"machine's clock says {now:%Y-%m-%d %H:%M}; set the clock"
+        )
+    if certificate.not_valid_after_utc < now:
+        raise ConfigurationError(
+            f"{tls.certificate} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; {_renewal(tls, name)}"
         )
     return certificate.not_valid_after_utc
+
+
+def _renewal(tls: TlsFiles, name: str) -> str:
+    folder = tls.certificate.parent
+    return f"whoever holds the CA runs: fedelect peers renew {name} --folder {folder} --ca CA_FOLDER"

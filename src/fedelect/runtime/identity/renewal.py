@@ -1,6 +1,7 @@
 """A new TLS certificate and key for a peer, before the old one expires. What it signs elections with stays."""
 
 import datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -10,32 +11,59 @@ from cryptography.hazmat.primitives import hashes
 from fedelect.errors import ConfigurationError
 from fedelect.runtime.identity.authority import Authority, common_name
 from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, read_file, replace_file
-from fedelect.runtime.roster import read_roster
+from fedelect.runtime.roster import ROSTER_NAME, Roster, read_roster
 
 RENEW_DAYS = 60
-"""A peer says at its start when its certificate has fewer days left."""
+"""A peer says at its start, and every day, when its certificate has fewer days left."""
 
 
-def renew(folder: Path, ca: Path) -> datetime.datetime:
-    """Give the peer of `folder` a new TLS certificate and key; returns when that expires.
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What the CA has certified.
 
-    Only the roster, the CA's certificate and the old certificate are read, so they may be copies that were brought to
-    the CA without the signing key. The old certificate may have expired.
+    Attributes:
+        name: The member's.
+        host: Where it listens, by the CA's own roster.
+        expires: When the certificate does.
+    """
+
+    name: str
+    host: str
+    expires: datetime.datetime
+
+
+def renew(member: str, folder: Path, ca: Path) -> Renewed:
+    """Give `member`, whose folder is `folder`, a new TLS certificate and key.
+
+    Who that is and where it listens comes from the caller and from the CA's own roster: what is in the folder may come
+    from anybody, and must agree. Only the roster, the CA's certificate and the old certificate are read there, so they
+    may be copies that were brought to the CA without the signing key. The old certificate may have expired.
 
     Args:
+        member: Its name in the roster.
         folder: The peer's folder, or those three files of it.
         ca: The folder of the CA that the federation was founded with.
 
     Raises:
-        ConfigurationError: It is another CA, or the folder is no member's.
+        ConfigurationError: It is another CA, there is no such member, or the folder is not its.
     """
     authority = Authority.read(ca)
-    roster = read_roster(folder)
+    roster = _own_roster(ca)
+    hosts = {one.name: one.address.rpartition(":")[0] for one in roster.members}
+    if member not in hosts:
+        raise ConfigurationError(
+            f"{member!r} is not in {ca / ROSTER_NAME}; name one of its members, {min(hosts)} to {max(hosts)}"
+        )
     trusted, old = (_certificate(folder / name) for name in (CA_NAME, CERTIFICATE_NAME))
     if trusted != authority.certificate:
         raise ConfigurationError(
             f"{ca} is another CA than the one this peer's neighbours trust: SHA-256 {_print(authority.certificate)}, "
             f"but {folder / CA_NAME} has {_print(trusted)}; renew with the CA that the federation was founded with"
+        )
+    if read_roster(folder) != roster:
+        raise ConfigurationError(
+            f"{folder / ROSTER_NAME} is not the roster of this CA, {ca / ROSTER_NAME}: put that one in its place, or "
+            f"ask where the folder comes from"
         )
     try:
         old.verify_directly_issued_by(trusted)
@@ -43,14 +71,23 @@ def renew(folder: Path, ca: Path) -> datetime.datetime:
         raise ConfigurationError(
             f"{folder / CERTIFICATE_NAME} is not of the CA in {folder / CA_NAME}; restore the peer's own"
         ) from error
-    members = {member.name: member for member in roster.members}
-    name = common_name(old)
-    if name not in members:
-        raise ConfigurationError(f"{folder / CERTIFICATE_NAME} is of {name!r}, which is not in the roster")
-    certificate, key = authority.certify(name, members[name].address.rpartition(":")[0])
+    if common_name(old) != member:
+        raise ConfigurationError(
+            f"{folder / CERTIFICATE_NAME} is of {common_name(old)!r}, not of {member!r}; name the folder's own member"
+        )
+    certificate, key = authority.certify(member, hosts[member])
     replace_file(folder / TLS_KEY_NAME, key, secret=True)
     replace_file(folder / CERTIFICATE_NAME, certificate)
-    return _certificate(folder / CERTIFICATE_NAME).not_valid_after_utc
+    return Renewed(member, hosts[member], _certificate(folder / CERTIFICATE_NAME).not_valid_after_utc)
+
+
+def _own_roster(ca: Path) -> Roster:
+    if not (ca / ROSTER_NAME).exists():
+        raise ConfigurationError(
+            f"{ca} holds no {ROSTER_NAME} (earlier versions wrote none there), and whom to certify is not taken from "
+            f"what an applicant brings: copy {ROSTER_NAME} into it from the folder `server` that was made with it"
+        )
+    return read_roster(ca)
 
 
 def _certificate(path: Path) -> x509.Certificate:

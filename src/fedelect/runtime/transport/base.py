@@ -43,17 +43,24 @@ class Inbox:
     """What waits for a host: frames, links that came up or went down, and whatever else it is told.
 
     Any thread may put; one thread gets. A neighbour that sends faster than it is read loses its own frames, not
-    those of others.
+    those of others. Of a link that comes and goes faster than that, only the last state waits.
     """
 
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._bytes: dict[int, int] = {}
+        self._links: dict[int, LinkUp | LinkDown] = {}
         self._lock = threading.Lock()
         self.dropped = 0
 
     def put(self, event: object) -> None:
-        """Something that must not be lost."""
+        """Something that must not be lost; a link's state takes the place of an earlier one that still waits."""
+        if isinstance(event, LinkUp | LinkDown):
+            with self._lock:
+                waits = event.neighbour in self._links
+                self._links[event.neighbour] = event
+            if waits:
+                return
         self._waiting.put(event)
 
     def offer(self, frame: Frame) -> bool:
@@ -77,6 +84,9 @@ class Inbox:
         if isinstance(event, Frame):
             with self._lock:
                 self._bytes[event.neighbour] -= len(event.content) + _COST
+        elif isinstance(event, LinkUp | LinkDown):
+            with self._lock:
+                return self._links.pop(event.neighbour)
         return event
 
 

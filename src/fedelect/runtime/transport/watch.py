@@ -1,4 +1,4 @@
-"""Which neighbours are up, and which have been down for too long to be waited for. Time is an argument."""
+"""Which neighbours are up, which have been down for too long, and what to tell of it. Time is an argument."""
 
 import math
 from collections.abc import Iterable
@@ -11,11 +11,15 @@ class LinkWatch:
         neighbours: Their numbers.
         first_s: How long they may take to come up at first.
         grace_s: How long a link that was up may be down before the neighbour counts as lost.
+        quiet_s: After a change of a link was told, for so long no other of the same link is.
     """
 
-    def __init__(self, neighbours: Iterable[int], *, first_s: float, grace_s: float) -> None:
+    def __init__(self, neighbours: Iterable[int], *, first_s: float, grace_s: float, quiet_s: float = 0.0) -> None:
         self._neighbours = tuple(neighbours)
-        self._first_s, self._grace_s = first_s, grace_s
+        self._first_s, self._grace_s, self._quiet_s = first_s, grace_s, quiet_s
+        self._lost: set[int] = set()
+        self._told_up: set[int] = set()
+        self._told_at: dict[int, float] = {}
         self._lost_at = dict.fromkeys(self._neighbours, math.inf)
         self.up: set[int] = set()
 
@@ -24,32 +28,46 @@ class LinkWatch:
         self._lost_at = {one: now_s + self._first_s for one in self._neighbours if one not in self.up}
 
     def changed(self, neighbour: int, up: bool, now_s: float) -> bool:
-        """The links say that it is up, or down; returns whether that is news."""
+        """The links say that it is up, or down; returns whether it was lost and is back."""
         if up == (neighbour in self.up):
             return False
-        if up:
-            self.up.add(neighbour)
-            self._lost_at.pop(neighbour, None)
-        else:
+        if not up:
             self.up.discard(neighbour)
             self._lost_at[neighbour] = now_s + self._grace_s
-        return True
+            return False
+        self.up.add(neighbour)
+        self._lost_at.pop(neighbour, None)
+        back = neighbour in self._lost
+        self._lost.discard(neighbour)
+        return back
+
+    def news(self, now_s: float) -> tuple[tuple[int, bool], ...]:
+        """(neighbour, whether it is up) of the links that are not as they were told to be, and may be told of again."""
+        due = tuple(one for one in sorted(self.up ^ self._told_up) if self._tell_at(one) <= now_s)
+        self._told_at |= dict.fromkeys(due, now_s)
+        self._told_up ^= set(due)
+        return tuple((one, one in self.up) for one in due)
 
     @property
-    def all_up(self) -> bool:
-        """Whether nobody is missing."""
-        return len(self.up) == len(self._neighbours)
+    def told_all_up(self) -> bool:
+        """Whether the last that was told of every link is that it is up."""
+        return len(self._told_up) == len(self._neighbours)
 
     @property
     def due_s(self) -> float:
-        """When `lost` may have more to say; never is inf."""
-        return min(self._lost_at.values(), default=math.inf)
+        """When `lost` or `news` may have more to say; never is inf."""
+        told_s = min((self._tell_at(one) for one in self.up ^ self._told_up), default=math.inf)
+        return min(told_s, min(self._lost_at.values(), default=math.inf))
+
+    def _tell_at(self, neighbour: int) -> float:
+        return self._told_at.get(neighbour, -math.inf) + self._quiet_s
 
     def lost(self, now_s: float) -> tuple[int, ...]:
         """Who has been down for too long by now; each is said once."""
         lost = tuple(one for one, at_s in self._lost_at.items() if at_s <= now_s)
         for neighbour in lost:
             del self._lost_at[neighbour]
+        self._lost.update(lost)
         return lost
 
     def missing(self) -> tuple[int, ...]:

@@ -4,12 +4,14 @@ A selector's parameters, and the design of our own, may be chosen by what happen
 `REPORTING` only, of which no selector was run before its parameters were settled. The two share no seed and no draw of
 data. Every selector gets the same budget: at most `SETTINGS` settings of its parameters, each played in every cold
 tuning world for `SLOTS` slots in `TRIALS` trials; that with the smallest mean running gap to the best cohort is taken
-(`tune_selectors.py`). The warm one, in which no cohort is best by itself, serves to choose what fades.
+(`benchmarks/tune_selectors.py`). The warm one, in which no cohort is best by itself, serves to choose what fades.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from fedelect.atlas import AtlasPlan
 from fedelect.scenario import ChannelConfig, DataConfig, ModelConfig, ScenarioConfig
 
 SETTINGS, SLOTS, TRIALS = 12, 200, 4
@@ -18,15 +20,31 @@ SETTINGS, SLOTS, TRIALS = 12, 200, 4
 
 @dataclass(frozen=True, kw_only=True)
 class BenchWorld:
-    """A world and what it may be used for."""
+    """A world and what it may be used for.
+
+    Attributes:
+        role: For tuning, or for reporting.
+        config: The world.
+        seeds: Trainings of every cohort in its atlas; 0 if it has none: too many cohorts, or a warm start.
+        losses: Of how many of them the clients' losses are kept.
+    """
 
     role: Literal["tuning", "reporting"]
     config: ScenarioConfig
+    seeds: int = 0
+    losses: int = 1
 
     @property
     def name(self) -> str:
         """The scenario's name, unique."""
         return self.config.name
+
+    @property
+    def plan(self) -> AtlasPlan | None:
+        """Its atlas; None if it has none."""
+        if not self.seeds:
+            return None
+        return AtlasPlan(config=self.config, seeds=self.seeds, contenders=20, fresh=4, losses=self.losses)
 
 
 def _digits(
@@ -39,6 +57,8 @@ def _digits(
     *,
     start: Literal["cold", "warm"] = "cold",
     upload_probability: float = 1.0,
+    seeds: int = 0,
+    losses: int = 1,
 ) -> BenchWorld:
     config = ScenarioConfig(
         name=name,
@@ -52,7 +72,7 @@ def _digits(
         model=ModelConfig(step=5e-4, epochs=5, batch=10, shuffle="slot"),
         channel=ChannelConfig(upload_probability=upload_probability),
     )
-    return BenchWorld(role=role, config=config)
+    return BenchWorld(role=role, config=config, seeds=seeds, losses=losses)
 
 
 def _labels(classes: int, iid: int, *, samples: tuple[int, int] = (20, 60), own: bool = False) -> DataConfig:
@@ -101,17 +121,29 @@ def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig) ->
 
 
 REPORTING = (
-    _digits("reporting", "r-labels2-N12-K4", 101, 12, 4, _labels(2, 3)),
-    _digits("reporting", "r-labels3-N12-K4", 102, 12, 4, _labels(3, 0)),
-    _digits("reporting", "r-dir01-N12-K4", 103, 12, 4, _dirichlet(0.1, 2)),
-    _digits("reporting", "r-dir05-own-N15-K3", 104, 15, 3, _dirichlet(0.5, 4, own=True)),
-    _digits("reporting", "r-labels2-N20-K5", 105, 20, 5, _labels(2, 5)),
-    _digits("reporting", "r-dir02-N20-K5", 106, 20, 5, _dirichlet(0.2, 5)),
-    _digits("reporting", "r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90))),
-    _digits("reporting", "r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6),
+    _digits("reporting", "r-labels2-N12-K4", 101, 12, 4, _labels(2, 3), seeds=6),
+    _digits("reporting", "r-labels3-N12-K4", 102, 12, 4, _labels(3, 0), seeds=6),
+    _digits("reporting", "r-dir01-N12-K4", 103, 12, 4, _dirichlet(0.1, 2), seeds=6),
+    _digits("reporting", "r-dir05-own-N15-K3", 104, 15, 3, _dirichlet(0.5, 4, own=True), seeds=6),
+    _digits("reporting", "r-labels2-N20-K5", 105, 20, 5, _labels(2, 5), seeds=3),
+    _digits("reporting", "r-dir02-N20-K5", 106, 20, 5, _dirichlet(0.2, 5), seeds=3),
+    _digits("reporting", "r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90)), seeds=4),
+    _digits("reporting", "r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6, seeds=12, losses=12),
     _digits("reporting", "r-warm-N20-K5", 109, 20, 5, _labels(2, 5), start="warm"),
     _mnist("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200))),
     _mnist("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900))),
     _mnist("r-mnist-labels2-N100-K5", 203, 100, 5, DataConfig(skew="labels", samples=(200, 300))),
 )
 """Worlds that figures are published for."""
+
+SMALL = 5000
+"""Most cohorts of a world whose atlas comes with fedelect."""
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""The folder of these atlases, NAME.npz."""
+
+
+def shipped_worlds() -> dict[str, Path]:
+    """The reporting worlds whose atlases come with fedelect: name -> file, in the order of `REPORTING`."""
+    plans = {world.name: world.plan for world in REPORTING}
+    return {name: SHIPPED / f"{name}.npz" for name, plan in plans.items() if plan is not None and plan.cohorts <= SMALL}

@@ -1,0 +1,86 @@
+"""Who is ranked, and with which settings.
+
+Every selector had the same tuning budget (`fedelect.bench.worlds`); `TUNED` holds what came out of it where that is
+not the selector's own default. A full ranking plays the default of the paper beside it, so that both can be seen.
+"""
+
+from fedelect.atlas import Atlas, Truth
+from fedelect.selectors import selector_classes
+from fedelect.vocabulary import Cohort, Signal
+
+REFERENCE = "set-gp"
+"""The entrant that all others are compared with."""
+
+_AS_IN_THE_PAPER = {
+    "quick-init-ucb": ("quick-init-ucb:exploration=1.0", "quick-init-ucb:exploration=0.01"),
+    "bp-ucb": ("bp-ucb:exploration=0.01",),
+}
+
+TUNED = {
+    "quick-init-ucb": "quick-init-ucb:exploration=0.03",
+    "bp-ucb": "bp-ucb:exploration=0.3",
+    "power-of-choice": "power-of-choice:candidates=5",
+    "oort": "oort:penalty=0.0,window=10",
+    "tifl": "tifl:tiers=5,credits=200,interval=20",
+    "fedcs": "fedcs:candidates=8",
+    "rbcs-f": "rbcs-f:patience=100.0,exploration=0.0",
+    "context-ucb": "context-ucb:exploration=0.01",
+    "client-ucb": "client-ucb:exploration=0.01",
+    "client-thompson": "client-thompson:sharpness=30.0",
+    "additive-thompson": "additive-thompson:spread=0.1,noise=0.02",
+}
+"""Selector -> the setting that tuning prefers, the first of its list in benchmarks/results/selector_tuning.json.
+
+Not here are those that have nothing to tune; our own `set-gp`, `loss-gp` and `bp-gp`, whose defaults were chosen in the
+tuning worlds; and `subset-ucb`: hardly ever does it come to use its index there, so all its settings are level.
+"""
+
+_UNKNOWN_WITHOUT_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
+
+
+def entrants(*, clients: int, budget: int, full: bool = False, losses: bool = True) -> list[str]:
+    """The specifications of all selectors that are ranked, in the order of `fedelect selectors`.
+
+    Args:
+        clients: N. A number of candidates that tuning prefers is brought between K and N.
+        budget: K.
+        full: Each with its default and with what tuning prefers; else with the latter alone, but for the paper's own
+            selectors, which play as in the paper, too.
+        losses: Whether clients tell their losses; without, those that need them are left out.
+    """
+    missing = {} if losses else left_out()
+    texts: list[str] = []
+    for name in selector_classes():
+        if name == "fixed" or name in missing:
+            continue
+        default = _AS_IN_THE_PAPER.get(name, (name,))
+        texts += default if full or name in _AS_IN_THE_PAPER or name not in TUNED else ()
+        texts += [_fitted(TUNED[name], clients, budget)] if name in TUNED else []
+    return texts
+
+
+def _fitted(text: str, clients: int, budget: int) -> str:
+    name, found, candidates = text.partition("candidates=")
+    return f"{name}{found}{min(max(int(candidates), budget), clients)}" if found else text
+
+
+def left_out() -> dict[str, str]:
+    """Selectors that an atlas without losses cannot serve -> what they need and it does not know."""
+    lacking = {name: sorted(kind.needs & _UNKNOWN_WITHOUT_LOSSES) for name, kind in selector_classes().items()}
+    return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
+
+
+def competitors(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, str]:
+    """The specifications of all that are ranked on an atlas -> their role, see `Ranked`.
+
+    The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
+    """
+    config = atlas.config
+    selectors = entrants(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)
+    bars = {fixed(tuple(range(config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
+    return dict.fromkeys(selectors, "selector") | bars
+
+
+def fixed(cohort: Cohort) -> str:
+    """The specification of the selector that always elects this cohort."""
+    return "fixed:cohort=" + ",".join(map(str, cohort)) + ("," if len(cohort) == 1 else "")

@@ -1,0 +1,103 @@
+"""What a selector is judged by, trial by trial, and how two selectors compare in the same trials."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedelect.bench.play import Elections
+from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.equations.metrics import jain_index
+from fedelect.errors import ConfigurationError
+from fedelect.vocabulary import Floats, Ints
+
+CLOSE = 0.02
+"""How near to the optimum counts as there: 2 %."""
+
+WINDOW = 10
+"""Slots over whose mean a selector must be near."""
+
+LAST_SHARE = 0.1
+"""The share of the slots that counts as the end of a run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """A selector's figures, each (trials,). Gaps are in percent of the optimum's value.
+
+    Attributes:
+        final_gap: Optimum minus the mean value of the cohorts of the last tenth of the slots.
+        running_gap: The same over all slots.
+        slots_to_close: The first slot from which the values of ten slots in a row are on average within 2 % of the
+            optimum; T if there is none.
+        regret: Pseudo-regret after T slots.
+        jain_index: Fairness of the elections, in (0, 1].
+        ask_ms: Milliseconds of CPU time that an ask takes.
+    """
+
+    final_gap: Floats
+    running_gap: Floats
+    slots_to_close: Floats
+    regret: Floats
+    jain_index: Floats
+    ask_ms: Floats
+
+
+def figures_of(elections: Elections, values: Floats, optimum: float, clients: int) -> Figures:
+    """The figures of what a selector did.
+
+    Args:
+        elections: What it did.
+        values: (trials, T) what the cohort elected in each slot is worth.
+        optimum: What the best is worth.
+        clients: N.
+    """
+    last = max(1, round(LAST_SHARE * values.shape[1]))
+    return Figures(
+        final_gap=_gap(values[:, -last:], optimum),
+        running_gap=_gap(values, optimum),
+        slots_to_close=slots_to_close(values, optimum).astype(np.float64),
+        regret=np.asarray((optimum - values).sum(axis=1)),
+        jain_index=jain_index(_counts(elections.cohorts, clients)),
+        ask_ms=elections.ask_ms,
+    )
+
+
+def paired_difference(values: ArrayLike, reference: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Mean of values - reference with a Student t interval, pair by pair: (trials,), (trials,).
+
+    Pairs share what is not of interest, the luck of their trial, so the interval is narrower than that of a
+    difference of two means.
+    """
+    ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    if ours.shape != theirs.shape:
+        raise ConfigurationError(f"pairs need equally many values, got shapes {ours.shape} and {theirs.shape}")
+    return mean_interval(ours - theirs, confidence=confidence)
+
+
+def slots_to_close(values: Floats, optimum: float) -> Ints:
+    """The first slot t, from 1, such that the mean value of the slots t .. t + 9 is within 2 % of the optimum.
+
+    Where there is no such slot it is T; runs shorter than ten slots are taken as a whole.
+
+    Args:
+        values: (trials, T) what the cohort elected in each slot is worth.
+        optimum: What the best is worth.
+
+    Returns:
+        (trials,)
+    """
+    slots = values.shape[1]
+    means = np.lib.stride_tricks.sliding_window_view(values, min(WINDOW, slots), axis=1).mean(axis=2)
+    close = means >= (1.0 - CLOSE) * optimum
+    return np.asarray(np.where(close.any(axis=1), np.argmax(close, axis=1) + 1, slots), dtype=np.int64)
+
+
+def _gap(values: Floats, optimum: float) -> Floats:
+    """Percent by which the mean value falls short of the optimum: (trials, T) -> (trials,)."""
+    return np.asarray(100.0 * np.round((optimum - values).mean(axis=1), 12) / optimum)
+
+
+def _counts(cohorts: Ints, clients: int) -> Ints:
+    """(trials, T, K) -> (trials, N) how often each client was elected."""
+    return np.stack([np.bincount(trial.ravel(), minlength=clients) for trial in cohorts])

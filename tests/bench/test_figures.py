@@ -1,0 +1,53 @@
+"""The figures of the ranking: gaps, fairness, and differences in the same trials."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedelect.bench import Elections, figures_of, paired_difference
+from fedelect.bench.figures import slots_to_close
+from fedelect.errors import ConfigurationError
+from fedelect.vocabulary import Ints
+
+
+def elections(cohorts: Ints) -> Elections:
+    trials, slots, _ = cohorts.shape
+    return Elections("fa", cohorts, np.zeros((trials, slots)), np.full(trials, 0.5))
+
+
+def test_figures_are_those_worked_out_literally() -> None:
+    rng = np.random.default_rng(3)
+    cohorts = np.sort(rng.permuted(np.tile(np.arange(7), (4, 30, 1)), axis=2)[..., :3], axis=2)
+    values = rng.uniform(0.3, 0.9, (4, 30))
+    found = figures_of(elections(cohorts), values, 0.9, 7)
+    for trial in range(4):
+        counts = [sum(client in cohort for cohort in cohorts[trial].tolist()) for client in range(7)]
+        assert found.jain_index[trial] == pytest.approx(sum(counts) ** 2 / (7 * sum(x * x for x in counts)))
+        assert found.running_gap[trial] == pytest.approx(100 * (0.9 - sum(values[trial]) / 30) / 0.9)
+        assert found.final_gap[trial] == pytest.approx(100 * (0.9 - sum(values[trial][-3:]) / 3) / 0.9)
+        assert found.regret[trial] == pytest.approx(sum(0.9 - value for value in values[trial]))
+    assert found.ask_ms.tolist() == [0.5] * 4
+
+
+def test_a_difference_in_the_same_trials_is_that_of_a_paired_t_test() -> None:
+    rng = np.random.default_rng(8)
+    luck = rng.normal(0, 5, 12)  # common to both, so a difference of means would drown in it
+    ours, theirs = luck + rng.normal(1, 0.5, 12), luck + rng.normal(0, 0.5, 12)
+    found = paired_difference(ours, theirs)
+    expected = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.low is not None and found.low > 0
+    assert stats.ttest_ind(ours, theirs).pvalue > 0.3
+    with pytest.raises(ConfigurationError, match=r"pairs need equally many values, got shapes \(2,\) and \(3,\)"):
+        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+def test_slots_to_close_is_the_first_of_ten_slots_that_are_near_on_average() -> None:
+    far = np.full(30, 0.5)
+    settled = np.where(np.arange(30) >= 12, 1.0, 0.5)  # near from slot 13 on
+    once = np.where(np.arange(30) == 4, 1.0, 0.5)
+    shaky = np.where(np.arange(30) == 20, 0.9, settled)  # ten slots with one at 0.9 are at 0.99
+    late = np.where(np.arange(30) >= 21, 1.0, 0.5)  # only nine such slots are left
+    found = slots_to_close(np.stack([far, settled, once, shaky, late]), 1.0)
+    assert found.tolist() == [30, 13, 30, 13, 30]
+    assert slots_to_close(np.array([[0.99, 0.98, 0.99]]), 1.0).tolist() == [1]
