@@ -26,10 +26,12 @@ from fedelect.protocol import (
     simulated_signers,
 )
 from fedelect.protocol.signed.statements import sealed
+from fedelect.seeds import stream
 
 SIGNERS = simulated_signers(8)
 VERIFIER = KeyedHashVerifier()
 PATH = ((0, 1), (1, 2), (2, 3))
+BLIND = bytes(range(16))
 RING = ((0, 1), (1, 2), (2, 3), (0, 3))
 
 
@@ -53,9 +55,11 @@ def value(
     *,
     slot: int = 1,
     previous: bytes | None = None,
+    blind: bytes = BLIND,
 ) -> SignedValue:
     """A value that its client signed."""
-    bare = SignedValue(shared.digest, slot, shared.digest if previous is None else previous, client, mean, belief)
+    before = shared.digest if previous is None else previous
+    bare = SignedValue(shared.digest, slot, before, client, mean, belief, blind)
     return replace(bare, signature=SIGNERS[client].sign(bare.content))
 
 
@@ -147,11 +151,15 @@ class Wired:
                 self.carry_out(client, self.peers[client].persisted(effect.record))
             elif isinstance(effect, BeliefSettled):
                 mean = self.means.get(client, math.nan)
-                self.carry_out(client, self.peers[client].propose(mean, effect.belief))
+                self.carry_out(client, self.peers[client].propose(mean, effect.belief, self.blind(client)))
             elif isinstance(effect, CohortAgreed):
                 self.agreed[client] = effect
             elif isinstance(effect, SlotSkipped):
                 self.skipped[client] = effect
+
+    def blind(self, client: int) -> bytes:
+        """What the host of `client` blinds its values with."""
+        return stream(1, "blind", client).bytes(16)
 
     def begin(self, slot: int, clients: Sequence[int] | None = None, opinion: float = 0.5) -> None:
         """Begin a slot at these clients; all by default."""

@@ -3,6 +3,7 @@
 import math
 
 from tests.protocol.election_kit import (
+    BLIND,
     PATH,
     config,
     make_peer,
@@ -73,7 +74,7 @@ def flooding_peer() -> Peer:
     """Client 1 of the path, under the evidence reading, with its own value in."""
     peer = make_peer(EVIDENCE, 1)
     peer.begin_slot(1, 0.5)
-    peer.persisted(stored(peer.propose(math.nan, 0.25)))
+    peer.persisted(stored(peer.propose(math.nan, 0.25, BLIND)))
     assert peer.state is State.FLOODING
     return peer
 

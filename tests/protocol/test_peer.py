@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.protocol.election_kit import (
+    BLIND,
     Wired,
     config,
     make_peer,
@@ -78,7 +79,7 @@ def test_under_the_evidence_reading_the_belief_is_there_at_once() -> None:
 def test_nothing_signed_is_sent_before_it_is_stored() -> None:
     peer = make_peer(EVIDENCE, 1)
     peer.begin_slot(1, 0.5)
-    effects = peer.propose(math.nan, 0.25)
+    effects = peer.propose(math.nan, 0.25, BLIND)
     record = stored(effects)
     assert sent(effects) == []
     assert record == value(EVIDENCE, 1, belief=0.25)
@@ -118,7 +119,7 @@ def test_a_quorum_of_equal_votes_decides_and_the_next_slot_builds_on_it() -> Non
     assert Persist(agreed.certificate) in effects
     assert (peer.state, peer.chain.head) == (State.DECIDED, agreed.certificate.identity)
     peer.begin_slot(2, 0.5)
-    record = stored(peer.propose(math.nan, 0.25))
+    record = stored(peer.propose(math.nan, 0.25, BLIND))
     assert isinstance(record, SignedValue) and record.previous == agreed.certificate.identity
 
 
@@ -171,7 +172,7 @@ def test_hosts_that_say_who_is_there_elect_among_those_and_must_say_the_same() -
         peers = wired.peers
 
         def settle(client: int, here: list[int] = here, peers: list[Peer] = peers) -> list[Effect]:
-            return peers[client].propose(math.nan, 0.5, here if client < 2 or len(here) == 3 else [0, 2, 3])
+            return peers[client].propose(math.nan, 0.5, BLIND, here if client < 2 or len(here) == 3 else [0, 2, 3])
 
         for peer in peers:
             wired.flying.extend(sent(peer.begin_slot(1, 0.5)))
@@ -187,8 +188,8 @@ def test_hosts_that_say_who_is_there_elect_among_those_and_must_say_the_same() -
 
 def test_messages_of_the_slot_to_come_wait_for_it() -> None:
     peer = make_peer(PATHS, 1)
-    assert peer.receive(belief(0, 1, 0.7)) == []
-    assert peer.receive(belief(2, 1, 0.9)) == []
+    assert peer.receive(belief(0, 1, 0.17)) == []
+    assert peer.receive(belief(2, 1, 0.19)) == []
     peer.receive(belief(0, 2))  # nobody who waits for us can be in round 2: not kept
     rounds = [message.round for message in sent(peer.begin_slot(1, 0.5)) if isinstance(message, BeliefMessage)]
     assert rounds == [1, 1, 2, 2]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.protocol.election_kit import Wired, config, make_peer, sealed_chain, value
+from tests.protocol.election_kit import BLIND, Wired, config, make_peer, sealed_chain, value
 from tests.protocol.peer_kit import gossip, only, sent
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
@@ -158,7 +158,7 @@ def behind() -> tuple[Peer, list[Certificate], list[Appraisal]]:
 def freeze(peer: Peer, head: bytes) -> list[Effect]:
     """Slot 3 up to the frozen map."""
     peer.begin_slot(3, 0.5)
-    (stored,) = only(peer.propose(math.nan, 0.25), Persist)
+    (stored,) = only(peer.propose(math.nan, 0.25, BLIND), Persist)
     assert isinstance(stored, Persist)
     peer.persisted(stored.record)
     others = tuple(value(BP_GP, n, belief=0.25, slot=3, previous=head) for n in (0, 2, 3))
@@ -269,8 +269,8 @@ def test_a_mean_is_neither_told_nor_believed() -> None:
     head = certificates[0].identity
     peer.begin_slot(2, 0.5)
     with pytest.raises(LocalProtocolError, match="it holds a mean"):
-        peer.propose(0.5, 0.25)
-    (stored,) = only(peer.propose(math.nan, 0.25), Persist)
+        peer.propose(0.5, 0.25, BLIND)
+    (stored,) = only(peer.propose(math.nan, 0.25, BLIND), Persist)
     assert isinstance(stored, Persist)
     peer.persisted(stored.record)
     with pytest.raises(RemoteProtocolError, match="it holds a mean"):

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from tests.protocol.election_kit import (
+    BLIND,
     Wired,
     certificate,
     chain_of,
@@ -150,18 +151,18 @@ def test_history_that_moves_on_ends_or_restarts_the_slot() -> None:
     peer = make_peer(EVIDENCE, 1)
     assert peer.learn([first]) == [Persist(first), HistoryAdvanced(first)]
     peer.begin_slot(2, 0.5)
-    peer.persisted(stored(peer.propose(math.nan, 0.25)))
+    peer.persisted(stored(peer.propose(math.nan, 0.25, BLIND)))
     decided = peer.learn([second])
     assert decided == [Persist(second), CohortAgreed(second, ())]
     assert peer.learn([second]) == []
 
     late = make_peer(EVIDENCE, 1, [first])
     late.begin_slot(3, 0.5)
-    late.persisted(stored(late.propose(0.1, 0.25)))
+    late.persisted(stored(late.propose(0.1, 0.25, BLIND)))
     effects = late.learn([second])
     assert effects[1:] == [HistoryAdvanced(second), BeliefSettled(3, 0.25, 0.0)]
     assert late.state is State.SETTLED and late.entries == {}
-    record = stored(late.propose(0.1, 0.25))
+    record = stored(late.propose(0.1, 0.25, BLIND))
     assert isinstance(record, SignedValue) and record.previous == second.identity
 
     passed = make_peer(EVIDENCE, 1, [first])
@@ -176,7 +177,7 @@ def test_a_peer_that_has_voted_does_not_vote_again_when_history_moves_on() -> No
     first = chain_of(EVIDENCE, [(0, 1)])[0]
     peer = make_peer(EVIDENCE, 1)
     peer.begin_slot(2, 0.5)
-    peer.persisted(stored(peer.propose(math.nan, 0.25)))
+    peer.persisted(stored(peer.propose(math.nan, 0.25, BLIND)))
     others = tuple(value(EVIDENCE, n, slot=2) for n in (0, 2, 3))
     peer.receive(gossip(0, others, number=4, slot=2))
     ballot = stored(peer.receive(gossip(2, number=4, slot=2)))

@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.protocol.election_kit import (
+    BLIND,
     RING,
     SIGNERS,
     VERIFIER,
@@ -27,6 +29,7 @@ from tests.protocol.peer_kit import (
     voting_peer,
 )
 
+from fedelect.equations.beliefs import outgoing_messages
 from fedelect.errors import ConfigurationError, LocalProtocolError, RemoteProtocolError
 from fedelect.protocol import (
     Deadline,
@@ -43,6 +46,7 @@ from fedelect.protocol import (
     Vote,
     Wait,
 )
+from fedelect.protocol.inbox import check_message
 
 
 def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
@@ -59,6 +63,13 @@ def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
     assert heir.entries == heir.proofs == {0: proof}
 
 
+def test_two_blinds_are_two_values() -> None:
+    peer = flooding_peer()
+    one, other = (value(EVIDENCE, 0, blind=bytes([number]) * 16) for number in (1, 2))
+    peer.receive(gossip(0, (one,), number=1))
+    assert LiarProven(TwoValues(one, other)) in peer.receive(gossip(2, (other,), number=1))
+
+
 def test_two_votes_of_one_client_are_proven() -> None:
     peer, ballot = voting_peer()
     peer.persisted(ballot)
@@ -73,7 +84,7 @@ def test_a_mean_that_moves_without_an_election_is_proven_a_lie() -> None:
     peer = make_peer(EVIDENCE, 1, [first])
     for slot, mean in ((2, 0.5), (3, 0.9)):
         peer.begin_slot(slot, 0.5)
-        peer.persisted(stored(peer.propose(math.nan, 0.25)))
+        peer.persisted(stored(peer.propose(math.nan, 0.25, BLIND)))
         claimed = value(EVIDENCE, 0, mean, slot=slot, previous=first.identity)
         quiet = tuple(value(EVIDENCE, n, slot=slot, previous=first.identity) for n in (2, 3))
         peer.receive(gossip(0, (claimed,), number=4, slot=slot, previous=first.identity))
@@ -88,7 +99,7 @@ def test_misuse_by_the_host_is_refused_and_changes_nothing() -> None:
     peer = flooding_peer()
     before = (peer.state, peer.slot, peer.entries)
     misuses: list[tuple[Callable[[], object], str]] = [
-        (lambda: peer.propose(0.5, 0.5), "'propose' may not happen while the peer is flooding"),
+        (lambda: peer.propose(0.5, 0.5, BLIND), "'propose' may not happen while the peer is flooding"),
         (lambda: peer.begin_slot(2, 0.5), "'begin_slot' may not happen"),
         (lambda: peer.deadline_passed(Deadline(Wait.SLOT, 2)), "has not begun"),
     ]
@@ -104,19 +115,22 @@ def test_misuse_by_the_host_is_refused_and_changes_nothing() -> None:
     fresh.begin_slot(3, 0.5)
     for mean, strength, match in ((2.0, 0.5, "the mean must be"), (0.5, -1.0, "the belief must be")):
         with pytest.raises(LocalProtocolError, match=match):
-            fresh.propose(mean, strength)
+            fresh.propose(mean, strength, BLIND)
     with pytest.raises(ConfigurationError):
-        fresh.propose(0.5, 0.5, [9])
+        fresh.propose(0.5, 0.5, BLIND, [9])
+    for blind in (b"", bytes(15), bytes(17)):
+        with pytest.raises(LocalProtocolError, match=f"the blind must be 16 random bytes, got {len(blind)}"):
+            fresh.propose(0.5, 0.5, blind)
     assert fresh.state is State.SETTLED
-    fresh.propose(0.5, 0.5)
+    fresh.propose(0.5, 0.5, BLIND)
     fresh.deadline_passed(Deadline(Wait.SLOT, 3))
     fresh.begin_slot(4, 0.5)
     with pytest.raises(LocalProtocolError, match=r"its mean was 0.5 and cannot be 0.6 after 0 elections"):
-        fresh.propose(0.6, 0.5)
+        fresh.propose(0.6, 0.5, BLIND)
     with pytest.raises(LocalProtocolError, match="never elected"):
         untried = make_peer(EVIDENCE, 2)
         untried.begin_slot(1, 0.5)
-        untried.propose(0.5, 0.5)
+        untried.propose(0.5, 0.5, BLIND)
 
 
 BAD_MESSAGES: list[tuple[Message, str]] = [
@@ -127,6 +141,8 @@ BAD_MESSAGES: list[tuple[Message, str]] = [
     (belief(0, 0), "round 0 of 2"),
     (belief(0, 3), "round 3 of 2"),
     (belief(0, 1, math.nan), "must be finite"),
+    (belief(0, 1, 0.22), "over a link of coupling 0.2, which lets none through"),
+    (belief(0, 1, -1e3), "sent the message -1000.0 over a link"),
     (gossip(0, (value(PATHS, 3, belief=1.5),), shared=PATHS), "the belief must be"),
     (gossip(0, (value(PATHS, 3, 1.5),), shared=PATHS), "the mean must be"),
     (gossip(0, (value(PATHS, 3, 0.5),), shared=PATHS), "never elected"),
@@ -153,6 +169,19 @@ def test_unsound_messages_are_the_senders_fault_and_change_nothing(message: Mess
         peer.receive(message)
     assert peer.entries == {}
     assert peer.state is State.EXCHANGING
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+def test_no_honest_belief_message_is_refused_however_strong_the_coupling(damping: float) -> None:
+    strengths = [0.0, 1e-300, 1e-12, 0.2, 3.0, *np.linspace(12.0, 20.0, 1601).tolist(), 400.0]
+    for coupling in [*strengths, *(-one for one in strengths)]:
+        shared = replace(PATHS, couplings=(coupling,) * 3, damping=damping)
+        cavities = np.array([-1e3, -6.9, 0.3, 6.9, 1e3])
+        sent_before = np.zeros(5)
+        for _ in range(2):
+            sent_before = outgoing_messages(cavities, np.tanh(np.full(5, coupling)), sent_before, damping=damping)
+            for amount in sent_before.tolist():
+                check_message(belief(0, 1, amount, shared=shared), config=shared, client=1)
 
 
 def test_the_evidence_reading_knows_no_belief_messages() -> None:

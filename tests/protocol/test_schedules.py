@@ -5,6 +5,8 @@ which nobody failed are the dense ones to the bit, and once its deadline has pas
 why not. Then the network works again, and all decide.
 """
 
+import itertools
+
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -63,6 +65,7 @@ class HostilePeers(RuleBasedStateMachine):
         )
         self.watch = Watch(self.config, VERIFIER, frozenset())
         self.disks: list[list[Record]] = [[] for _ in range(CLIENTS)]
+        self.blinds = itertools.count()  # fresh ones, also for a client that is made again
         self.rewards = [OwnRewards(client) for client in range(CLIENTS)]
         self.peers = [self.make(client) for client in range(CLIENTS)]
         self.flying: list[Message] = []
@@ -100,7 +103,7 @@ class HostilePeers(RuleBasedStateMachine):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
                 mean, by = self.rewards[client].claim(peer.chain), self.config.rule
                 claim = to_claim(peer.chain, rule=by, mean=mean, belief=effect.belief, judged=self.slot - 1)
-                self.carry_out(client, peer.propose(*claim))
+                self.carry_out(client, peer.propose(*claim, next(self.blinds).to_bytes(16, "little")))
             elif isinstance(effect, Persist):
                 self.disks[client].append(effect.record)
                 self.watch.stored(client, effect.record, peer)

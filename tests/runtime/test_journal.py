@@ -15,7 +15,7 @@ from fedelect.runtime.journal import JOURNAL_NAME, Journal
 
 
 def value(slot: int) -> SignedValue:
-    return SignedValue(bytes(32), slot, bytes(32), 0, 0.25, 0.5, b"s" * 64)
+    return SignedValue(bytes(32), slot, bytes(32), 0, 0.25, 0.5, bytes(16), b"s" * 64)
 
 
 def filled(folder: Path) -> bytes:

@@ -3,7 +3,8 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,20 @@ def check_appraised(folder: Path, server: ServerSide) -> None:
     assert kept >= {one.identity for one in server.chain.certificates[1:] if one.slot < last}
 
 
+def shown(told: list[str], numbers: Iterable[float], hidden: Iterable[bytes]) -> list[str]:
+    """What stands in these texts of the numbers (written out, or as IEEE bytes) and of the bytes, in hexadecimal."""
+    known = [number for number in numbers if not math.isnan(number)]
+    forms = [struct.pack(order, number).hex() for number in known for order in ("<d", ">d")]
+    forms += [str(number)[:6] for number in known] + [one.hex() for one in hidden]
+    everything = "\n".join(told)
+    return [form for form in dict.fromkeys(forms) if form in everything]
+
+
+def opinions_told(slots: int) -> list[float]:
+    given = [opinions_of(slot, WHERE.clients).values() for slot in range(1, slots)]
+    return [opinion for opinions in given for opinion in opinions if opinion is not None]
+
+
 def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_ucb(tmp_path: Path) -> None:
     roster, _ = make_federation(tmp_path / "new", WHERE, rule="bp-gp")
     assert read_roster(tmp_path / "new" / "server").config() == roster.config()
@@ -95,10 +110,21 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
     crew.close()
     worths = worths_of(folders, server)
     assert len(worths) == 8 and math.isnan(worths[0]) and all(0.0 < worth < 1.0 for worth in worths[1:])
-    told = [str(notice) for _, notice in crew.heard]
-    assert told and not [text for text in told for worth in worths[1:] if str(worth)[:6] in text]
-    claims = [record for record in records_of(folders[0]) if isinstance(record, SignedValue)]
+    kept = [record for folder in folders.values() for record in records_of(folder)]
+    claims = [record for record in kept if isinstance(record, SignedValue)]
+    appraisals = [record for record in kept if isinstance(record, Appraisal)]
     assert all(math.isnan(claim.mean) for claim in claims)
+    numbers = [*worths, *(claim.belief for claim in claims), *opinions_told(8)]
+    hidden = [*(claim.blind for claim in claims), *(one.values for one in appraisals)]  # the hash under the seal too
+    told = [str(notice) for _, notice in crew.heard]
+    assert shown(told, numbers, hidden) == []
+    # The search would have seen each of them, in any certificate or line, and does see what the server is to have.
+    seal = server.chain.certificates[-1].statement.map_hash
+    assert shown(told, [], [seal]) == [seal.hex()]
+    for leak in (struct.pack("<d", worths[-1]).hex(), f"worth={worths[-1]:.5f}", hidden[0].hex(), hidden[-1].hex()):
+        assert shown([*told, f"Agreed(certificate='4645{leak}00')"], numbers, hidden) != []
+    blinds = [claim.blind for claim in claims]
+    assert len(set(blinds)) == len(blinds) >= 8 * 5  # fresh in every value, of everybody
 
 
 def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(crews: Crews) -> None:

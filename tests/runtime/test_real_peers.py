@@ -126,7 +126,7 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
 def forgery(fed: Real, receiver: int) -> GossipMessage:
     """In the name of client 4 itself, a value that client 2 never signed."""
     config, head = fed.roster.config(), fed.server.chain.head
-    value = SignedValue(config.digest, 2, head, 2, float("nan"), 0.9, bytes(64))
+    value = SignedValue(config.digest, 2, head, 2, float("nan"), 0.9, bytes(16), bytes(64))
     return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(value,))
 
 

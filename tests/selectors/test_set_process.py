@@ -2,12 +2,15 @@
 
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from fedelect.equations.set_values import SetPrior, elect_set
+from fedelect.equations.set_values.played import FADED
 from fedelect.errors import ConfigurationError, MissingSignalError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, BpGp, LossGp, QuickInitUcb, SetGp
@@ -144,6 +147,27 @@ def test_old_rewards_weigh_less_when_they_fade() -> None:
     _, means, weights, _, _ = ledger.evidence()
     assert weights.tolist() == [0.75, 1.0]  # (0.5 + 1) / 2, and 1
     assert means == pytest.approx([0.6, 0.4])  # (0.5 * 0.2 + 0.8) / 1.5
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_what_has_faded_away_is_forgotten_and_bounds_stay_numbers(noise: float) -> None:
+    ledger = SetLedger(2, forgetting=0.5, memory=96)
+    ledger.note((2, 3), 0.9, noise)
+    for slot in range(2, 2001):
+        ledger.note((0, 1) if slot % 7 else (slot % 2, 4), 0.3, noise)
+        cohorts, means, weights, scatter, added = ledger.evidence()
+        assert weights.min() >= FADED and np.isfinite(added).all()
+        assert ((2, 3) in ledger.cohorts()) == (0.5 ** (slot - 1) >= FADED)
+    election = elect_set(
+        *(cohorts, means, weights, scatter),
+        clients=6,
+        slot=2001,
+        exploration=2.0,
+        seed=1,
+        prior=SetPrior(),
+        added_noise=added,
+    )
+    assert math.isfinite(election.indices[0])
 
 
 def test_feedback_without_any_belief_is_refused_and_changes_nothing() -> None:

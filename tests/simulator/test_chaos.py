@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import Appraisal, GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
+from fedelect.protocol import Appraisal, BeliefMessage, GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
 from fedelect.protocol import inbox as inbox_module
 from fedelect.protocol.history import Appraisals
 from fedelect.protocol.history.memory import Memory
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
 from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
+from fedelect.simulator.chaos import liars as liars_module
+from fedelect.simulator.chaos.watch import Watch
 
 CRASHES = ChaosPlan(clients=5, slots=2, faults=1)
 LIARS = ChaosPlan(clients=4, slots=2, faults=1, liars=1)
@@ -51,6 +53,24 @@ def test_by_bp_gp_no_slot_is_split_and_no_vote_is_guessed(plan: ChaosPlan) -> No
     outcomes = [run_chaos(seed, plan) for seed in range(80)]
     check(outcomes)
     assert sum(outcome.decided for outcome in outcomes) > 80 * plan.slots // 3
+
+
+def test_a_liar_that_pushes_beliefs_is_refused_and_nothing_else_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals: list[tuple[object, str]] = []
+    watched = Watch.refused
+
+    def refused(watch: Watch, client: int, message: Any, reason: Exception) -> None:
+        refusals.append((message, str(reason)))
+        watched(watch, client, message, reason)
+
+    monkeypatch.setattr(Watch, "refused", refused)
+    monkeypatch.setattr(liars_module, "HABITS", ("pushes", "late"))
+    outcomes = [run_chaos(seed, LIARS) for seed in range(30)]
+    assert all(outcome.sound for outcome in outcomes)
+    assert len(refusals) == sum(outcome.refused for outcome in outcomes) > 30
+    for message, reason in refusals:
+        assert isinstance(message, BeliefMessage) and message.value in liars_module.PUSHES
+        assert "lets none through that is larger than itself" in reason
 
 
 def test_two_liars_among_seven_never_split_a_slot() -> None:
@@ -128,6 +148,10 @@ def no_look_at_the_predecessor(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(inbox_module, "_check_context", lambda *arguments: None)
 
 
+def no_look_at_the_size_of_belief_messages(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(inbox_module, "_check_belief", lambda *arguments: None)
+
+
 def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Memory, "check_entry", lambda memory, entry: None)
     patch.setattr(Memory, "check_vote", lambda memory, vote: None)
@@ -157,6 +181,7 @@ BROKEN: list[tuple[Callable[[pytest.MonkeyPatch], None], ChaosPlan, str]] = [
     (a_disk_that_confirms_and_forgets, CRASHES, "signed two votes"),
     (no_look_at_the_predecessor, ChaosPlan(clients=5, slots=4, faults=1), "another slot or history"),
     (no_look_at_signatures, LIARS, ""),
+    (no_look_at_the_size_of_belief_messages, LIARS, "pushed to a belief"),
     (a_peer_that_guesses_what_it_does_not_know, BY_SET, "does not follow from history"),
     (no_look_at_the_seal, LIARS_BY_SET, "another appraisal"),
     (a_vote_without_the_appraisal_behind_it, BY_SET, "before the appraisal"),

@@ -43,7 +43,7 @@ class Ring:
 
     def host(self, client: int, effect: Effect) -> list[Effect]:
         if isinstance(effect, BeliefSettled):
-            return self.peers[client].propose(math.nan, effect.belief)
+            return self.peers[client].propose(math.nan, effect.belief, bytes(16))
         if isinstance(effect, Persist):
             return self.peers[client].persisted(effect.record)
         if isinstance(effect, CohortAgreed | SlotSkipped):

@@ -16,6 +16,7 @@ from fedelect.protocol.history import TwoValues as TwoValues
 from fedelect.protocol.history import TwoVotes as TwoVotes
 from fedelect.protocol.history import to_claim as to_claim
 from fedelect.protocol.peer import Peer as Peer
+from fedelect.protocol.signed import BLIND_BYTES as BLIND_BYTES
 from fedelect.protocol.signed import Appraisal as Appraisal
 from fedelect.protocol.signed import Certificate as Certificate
 from fedelect.protocol.signed import KeyedHashSigner as KeyedHashSigner
@@ -62,6 +63,7 @@ from fedelect.protocol.wire import decode_record as decode_record
 from fedelect.protocol.wire import encode as encode
 
 __all__ = [
+    "BLIND_BYTES",
     "FRAME_LIMIT",
     "MEMORY",
     "OPEN",

@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 from fedelect.equations.beliefs import check_exchange
+from fedelect.equations.set_values import RULE_VERSION
 from fedelect.errors import ConfigurationError
 from fedelect.protocol.graph import neighbourhoods, surviving_diameter
 from fedelect.protocol.signed.statements import digest
@@ -20,7 +21,7 @@ RULES = {"bp-ucb": 0.01, "bp-gp": 2.0}
 MEMORY = 96
 """Most cohorts that the rule "bp-gp" remembers unless told."""
 
-_NAMES = {"bp-ucb": b"fedelect/configuration/1\0", "bp-gp": b"fedelect/configuration/bp-gp/1\0"}
+_NAME = b"fedelect/configuration/1\0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,10 @@ class PeerConfig:
 
     @functools.cached_property
     def digest(self) -> bytes:
-        """Hash of all of the above, 32 bytes; floats count to the last bit. It also stands for the empty history."""
+        """Hash of all of the above, 32 bytes; floats count to the last bit. It also stands for the empty history.
+
+        Under "bp-gp" it also holds the version of the rule, whose constants are no settings.
+        """
         fields = [
             struct.pack("<QQd", self.clients, self.budget, self.optimism),
             str(self.seed).encode(),
@@ -148,6 +152,8 @@ class PeerConfig:
             *(struct.pack("<QQd", *edge, coupling) for edge, coupling in zip(self.edges, self.couplings, strict=True)),
             *self.keys,
         ]
-        if self.rule != "bp-ucb":
+        name = _NAME
+        if self.rule == "bp-gp":
             fields.append(struct.pack("<dQ", self.forgetting, self.memory))
-        return digest(_NAMES[self.rule] + b"".join(struct.pack("<I", len(field)) + field for field in fields))
+            name = f"fedelect/configuration/bp-gp/{RULE_VERSION}\0".encode()
+        return digest(name + b"".join(struct.pack("<I", len(field)) + field for field in fields))

@@ -24,6 +24,8 @@ from fedelect.protocol.wire.messages import (
 
 _LONGEST_LOCATOR = 100  # names in a request; doubling steps get through any history with fewer
 
+_ROUNDED_UP, _ROUNDED_OFF = 1.05, 1e-9  # where tanh(J) is next to 1, a message may come out up to 3 % above |J|
+
 
 def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
     """Raise RemoteProtocolError unless this is a sound message from a neighbour to `client` under `config`."""
@@ -44,7 +46,7 @@ def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
     if message.slot < 1:
         raise RemoteProtocolError(f"client {sender} spoke of slot {message.slot}; slots are numbered from 1")
     if isinstance(message, BeliefMessage):
-        _check_belief(message, config)
+        _check_belief(message, config, config.neighbours[client][sender])
     else:
         _check_gossip(message, config)
 
@@ -64,13 +66,19 @@ def _check_history(message: Request | Answer, config: PeerConfig) -> None:
         )
 
 
-def _check_belief(message: BeliefMessage, config: PeerConfig) -> None:
+def _check_belief(message: BeliefMessage, config: PeerConfig, coupling: float) -> None:
     if config.reading == "evidence":
         raise RemoteProtocolError(f'client {message.sender} sent a belief message; the "evidence" reading has none')
     if not 1 <= message.round <= config.rounds:
         raise RemoteProtocolError(f"client {message.sender} sent round {message.round} of {config.rounds}")
     if not math.isfinite(message.value):
         raise RemoteProtocolError(f"client {message.sender} sent the message {message.value!r}; it must be finite")
+    # tanh(nu) = tanh(J) tanh(cavity), and damping only mixes such messages: no honest one is larger than the coupling.
+    if abs(message.value) > _ROUNDED_UP * abs(coupling) + _ROUNDED_OFF:
+        raise RemoteProtocolError(
+            f"client {message.sender} sent the message {message.value!r} over a link of coupling {coupling!r}, which "
+            "lets none through that is larger than itself"
+        )
 
 
 def _check_gossip(message: GossipMessage, config: PeerConfig) -> None:

@@ -70,10 +70,10 @@ class OpenSlot:
             self._settled = BeliefSettled(self._slot, exchange.belief, exchange.residual)
         return self._settled
 
-    def claim(self, mean: float, belief: float) -> SignedValue:
+    def claim(self, mean: float, belief: float, blind: bytes) -> SignedValue:
         """This client's value, not signed yet."""
         numbers = one_nan(mean), one_nan(belief)
-        return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers)
+        return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers, blind)
 
     def _start_exchange(self, opinion: float) -> list[Effect]:
         self.exchange = BeliefExchange(

@@ -143,18 +143,19 @@ class Peer:
                 self._now.attendance.heard(message.sender)
         return effects
 
-    def propose(self, mean: float, belief: float, available: Iterable[int] | None = None) -> list[Effect]:
+    def propose(self, mean: float, belief: float, blind: bytes, available: Iterable[int] | None = None) -> list[Effect]:
         """Claim these for this client; the value is signed now and sent once it is `persisted`.
 
         Args:
             mean: Mean of the client's own opinions in the slots of `chain` in which it was elected; nan if it has
                 none. See `OwnRewards`.
             belief: As given by `BeliefSettled`.
+            blind: 16 bytes that nobody can guess, fresh for every call; see `SignedValue`.
             available: Who can train in this slot; None means all. Hosts that say different things do not agree.
         """
         state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
-        signed = self._memory.sign_claim(self._now.claim(mean, belief), self._signer)
+        signed = self._memory.sign_claim(self._now.claim(mean, belief, blind), self._signer)
         self.state, self._unsent, self._now.available = state, signed, here
         return [Persist(signed)]
 

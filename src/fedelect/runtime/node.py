@@ -9,6 +9,7 @@ a resend interval at most, however it flaps.
 
 import heapq
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import msgspec
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
 from fedelect.protocol import (
+    BLIND_BYTES,
     OPEN,
     BeliefSettled,
     Certificate,
@@ -253,7 +255,7 @@ class Node:
         mean, belief = to_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
         self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
         try:
-            return self._peer.propose(mean, belief)
+            return self._peer.propose(mean, belief, os.urandom(BLIND_BYTES))
         except LocalProtocolError as error:
             self._tell(Trouble(text=str(error)))
             return []

@@ -20,6 +20,7 @@ from fedelect.analytics.democratized import LinkedClients, couplings_of
 from fedelect.equations.beliefs import Coupling, outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
+    BLIND_BYTES,
     MEMORY,
     BeliefSettled,
     Certificate,
@@ -34,6 +35,7 @@ from fedelect.protocol import (
     to_claim,
 )
 from fedelect.records import Exchange
+from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.simulator.network import LinkConditions, Network, Traffic
@@ -213,7 +215,8 @@ class PeerElection(AbstractSelector):
                 settled[client], peer = effect, self._peers[client]
                 mean, belief, rule = float(means[client]), effect.belief, self._config.rule
                 claim = to_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
-                return peer.propose(*claim, available)
+                blind = stream(self._config.seed, "blind", slot, client).bytes(BLIND_BYTES)  # the same if held again
+                return peer.propose(*claim, blind, available)
             if isinstance(effect, Persist):
                 self._disks.store(client, effect.record)
                 return self._peers[client].persisted(effect.record)

@@ -1,15 +1,26 @@
 """What the cohorts of history were worth: sealed in certificates, checked, counted in order and without gaps."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.protocol.election_kit import VERIFIER, config, sealed_chain
+from tests.protocol.election_kit import VERIFIER, Wired, config, sealed_chain, value
 
 from fedelect.equations.set_values import PlayedSets
 from fedelect.errors import RemoteProtocolError, StateError
-from fedelect.protocol import Appraisal, Certificate, CertificateChain, Record, decode_record, encode
+from fedelect.protocol import (
+    Appraisal,
+    Certificate,
+    CertificateChain,
+    PeerConfig,
+    Record,
+    decode_record,
+    encode,
+    map_hash,
+    worth_of,
+)
 from fedelect.protocol.history import Appraisals
 from fedelect.protocol.history.memory import Memory
 from fedelect.protocol.signed.statements import sealed
@@ -114,11 +125,39 @@ def test_when_another_branch_becomes_history_its_worths_count() -> None:
     assert rows(known.played(math.nan)[0]) == [((0, 1), 0.875, 1.0), ((1, 2), 0.375, 1.0)]
 
 
-def test_from_the_certificate_alone_nobody_learns_the_worth_and_the_seal_binds_it() -> None:
+SHARES = tuple(right / 4 for right in range(5))  # the opinions that a test share of four samples allows
+
+
+def found_by_trial(shared: PeerConfig, hashed: bytes, blinds: Sequence[bytes]) -> list[tuple[float, ...]]:
+    """What a server finds that tries all opinions of all clients, with these blinds, against a statement's hash."""
+    opened = []
+    for guess in itertools.product(SHARES, repeat=shared.clients):
+        values = {n: value(shared, n, belief=one * one, blind=blinds[n]) for n, one in enumerate(guess)}
+        tried = map_hash(values)
+        if hashed in (tried, sealed(tried, worth_of(values, shared.clients))):
+            opened.append(guess)
+    return opened
+
+
+@pytest.mark.parametrize("rule", ["bp-ucb", "bp-gp"])
+def test_from_the_certificate_alone_nobody_finds_the_opinions_by_trial_however_few_there_can_be(rule: str) -> None:
+    shared = config(rule=rule, reading="evidence")
+    wired = Wired(shared)
+    secret = (0.75, 0.25, 1.0, 0.5)
+    for client, opinion in enumerate(secret):
+        wired.carry_out(client, wired.peers[client].begin_slot(1, opinion))
+    wired.deliver()
+    hashed = wired.agreed[0].certificate.statement.map_hash
+    blinds = [wired.blind(client) for client in range(4)]
+    assert found_by_trial(shared, hashed, [bytes(16)] * 4) == []
+    assert found_by_trial(shared, hashed, [*blinds[:3], bytes(16)]) == []  # one that is not known is enough
+    assert found_by_trial(shared, hashed, blinds) == [secret]  # and it is nothing but the blinds that hides them
+
+
+def test_the_seal_binds_the_worth() -> None:
     values = bytes(range(32))
     seals = {sealed(values, worth) for worth in (0.5, math.nextafter(0.5, 1.0), math.nan, 0.0)}
-    assert len(seals) == 4
-    assert sealed(bytes(32), 0.5) not in seals  # who does not know the map cannot try out worths
+    assert len(seals) == 4 and sealed(bytes(32), 0.5) not in seals
     assert Appraisal(values, values, math.nan) == Appraisal(values, values, math.nan)
 
 

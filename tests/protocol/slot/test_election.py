@@ -8,6 +8,7 @@ from tests.protocol.election_kit import config, value
 
 from fedelect.equations.cold_start import ColdStart
 from fedelect.equations.indices import elect
+from fedelect.equations.set_values import PlayedSets
 from fedelect.errors import AvailabilityError
 from fedelect.protocol import SignedValue, decide
 
@@ -33,6 +34,20 @@ def test_a_decision_is_the_election_from_means_pulls_and_beliefs() -> None:
     )
     assert got == expected
     assert len(got.indices) == 2
+
+
+@pytest.mark.parametrize("rule", ["bp-ucb", "bp-gp"])
+def test_a_decision_does_not_depend_on_the_blinds(rule: str) -> None:
+    shared = config(6, RING, rule=rule, seed=11)
+    sets = PlayedSets(2, forgetting=1.0, memory=96)
+    for first in range(5):
+        sets.note((first, first + 1), first / 7, 0.0)
+    played = (sets, tuple(range(6)))
+    decisions = set()
+    for number in range(4):
+        blinded = {n: value(shared, n, belief=n / 6, blind=bytes([number, n]) * 8) for n in range(6)}
+        decisions.add(decide(blinded, pulls=np.ones(6, dtype=np.int64), config=shared, slot=9, played=played))
+    assert len(decisions) == 1
 
 
 def test_while_some_client_is_untried_the_next_cold_start_group_is_elected() -> None:

@@ -6,9 +6,9 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol.election_kit import config, statement, value, vote
+from tests.protocol.election_kit import BLIND, config, statement, value, vote
 
-from fedelect.protocol import Entry, SignedValue, TwoValues
+from fedelect.protocol import Entry, SignedValue, TwoValues, Vote
 from fedelect.protocol.slot import Attendance, Ballots, Flood, join
 from fedelect.protocol.slot.flooding import alike
 
@@ -42,7 +42,7 @@ def test_values_are_equal_bit_by_bit_whatever_their_signature() -> None:
     assert value(SHARED, 1, math.nan) == value(SHARED, 1, float("nan"))
     assert value(SHARED, 1, other_nan) != value(SHARED, 1, math.nan)
     assert value(SHARED, 1, 0.0) != value(SHARED, 1, -0.0)
-    assert SignedValue(SHARED.digest, 1, SHARED.digest, 1, math.nan, 0.5, b"other") == value(SHARED, 1)
+    assert SignedValue(SHARED.digest, 1, SHARED.digest, 1, math.nan, 0.5, BLIND, b"other") == value(SHARED, 1)
     assert len({value(SHARED, 1), value(SHARED, 1)}) == 1
     assert value(SHARED, 1) != 7
 
@@ -123,6 +123,17 @@ def test_votes_add_up_to_a_certificate_and_two_of_one_client_prove_a_lie() -> No
     assert [client for client, _ in found.signatures] == [0, 1, 3]
     assert ballots.unshown(1) == (vote(other, 1), vote(one, 3))
     assert ballots.lacking(1, [vote(one, 0), vote(one, 3)]) == (vote(one, 3),)
+
+
+def test_what_a_neighbour_shows_takes_room_only_as_far_as_it_is_kept() -> None:
+    ballots = Ballots([1, 2], 3)
+    kept = [vote(statement(SHARED, hashed=bytes([number]) * 32), client) for client in (0, 3) for number in (1, 2)]
+    ballots.learn(kept)
+    flood = [Vote(statement(SHARED, hashed=number.to_bytes(32, "big")), 3, b"") for number in range(500)]
+    ballots.learn([*flood, *kept[1:]], source=1)
+    assert ballots.unshown(1) == (kept[0],)
+    assert ballots.unshown(2) == tuple(kept)
+    assert ballots._shown == {1: {(one.client, one.statement.identity) for one in kept[1:]}, 2: set()}
 
 
 def test_silence_is_patience_and_owing_is_more_patience() -> None:

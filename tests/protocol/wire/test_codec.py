@@ -3,6 +3,7 @@
 import contextlib
 import math
 import struct
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ clients = st.integers(0, 2**32 - 1)
 slots = st.integers(0, 2**64 - 1)
 reals = st.floats(allow_nan=True, allow_infinity=True)
 signatures = st.binary(max_size=80)
-values = st.builds(SignedValue, names, slots, names, clients, reals, reals, signatures)
+blinds = st.binary(min_size=16, max_size=16)
+values = st.builds(SignedValue, names, slots, names, clients, reals, reals, blinds, signatures)
 statements = st.builds(Statement, names, slots, names, st.lists(clients, max_size=5).map(tuple), names)
 votes = st.builds(Vote, statements, clients, signatures)
 certificates = st.builds(Certificate, statements, st.lists(st.tuples(clients, signatures), max_size=4).map(tuple))
@@ -103,7 +105,7 @@ def test_whatever_is_cut_short_lengthened_or_changed_raises_one_error_or_is_anot
 
 @given(st.binary(max_size=300))
 def test_garbage_raises_one_error(garbage: bytes) -> None:
-    for frame in (garbage, b"FE\x01" + garbage):
+    for frame in (garbage, b"FE\x02" + garbage):
         for read in (decode_message, decode_record):
             with contextlib.suppress(RemoteProtocolError):
                 read(frame)
@@ -115,8 +117,8 @@ def test_what_is_wrong_with_a_frame_is_said() -> None:
     for frame, match in (
         (b"", "no frame"),
         (b"HTTP/1.1", "no frame"),
-        (b"FE\x02" + good[3:], "version 2; this peer speaks version 1"),
-        (b"FE\x01\x63" + good[4:], "kind 99"),
+        (b"FE\x01" + good[3:], "version 1; this peer speaks version 2"),
+        (b"FE\x02\x63" + good[4:], "kind 99"),
         (good[:-1], "cut short"),
         (good + b"x", "1 bytes follow"),
         (good + bytes(FRAME_LIMIT), "longer than the limit"),
@@ -136,13 +138,16 @@ def test_what_is_wrong_with_a_frame_is_said() -> None:
 
 
 def test_signed_bytes_are_pinned_down() -> None:
-    said = SignedValue(bytes(32), 7, b"\1" * 32, 3, 0.5, math.nan)
+    said = SignedValue(bytes(32), 7, b"\1" * 32, 3, 0.5, math.nan, b"0123456789abcdef")
     assert said.content == (
-        b"fedelect/value/1\0" + bytes(32) + struct.pack("<Q", 7) + b"\1" * 32 + struct.pack("<Idd", 3, 0.5, math.nan)
+        b"fedelect/value/2\0"
+        + (bytes(32) + struct.pack("<Q", 7) + b"\1" * 32)
+        + struct.pack("<Idd", 3, 0.5, math.nan)
+        + b"0123456789abcdef"
     )
     stated = Statement(bytes(32), 7, b"\1" * 32, (2, 5), b"\2" * 32)
     assert stated.content == (
-        b"fedelect/vote/1\0" + bytes(32) + struct.pack("<Q", 7) + b"\1" * 32 + b"\2" * 32 + struct.pack("<III", 2, 2, 5)
+        b"fedelect/vote/2\0" + bytes(32) + struct.pack("<Q", 7) + b"\1" * 32 + b"\2" * 32 + struct.pack("<III", 2, 2, 5)
     )
     assert statement(config()).identity != statement(config(), slot=2).identity
 
@@ -158,6 +163,7 @@ def test_the_hash_of_a_map_tells_maps_apart_and_nothing_else() -> None:
         map_hash({1: one, 2: two}, [1, 2]),
         map_hash({1: one, 2: two}, [1]),
         map_hash({1: two, 2: one}),
+        map_hash({1: one, 2: value(shared, 2, belief=0.2, blind=bytes(16))}),
         map_hash({}),
     ]
     assert len({plain, *different}) == len(different) + 1
@@ -177,3 +183,5 @@ def test_unknown_tags_and_flags_are_refused_and_short_hashes_never_written() -> 
             decode_message(bytes(changed))
     with pytest.raises(ValueError, match="a hash has 32 bytes, got 5"):
         encode(HistoryRequest(b"short", 0, 1, ()))
+    with pytest.raises(ValueError, match="a blind has 16 bytes, got 5"):
+        encode(replace(value(shared, 0), blind=b"short"))

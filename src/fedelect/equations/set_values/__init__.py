@@ -12,11 +12,13 @@ from fedelect.equations.set_values.played import PlayedSets as PlayedSets
 from fedelect.equations.set_values.posterior import SetPosterior as SetPosterior
 from fedelect.equations.set_values.posterior import SetPrior as SetPrior
 from fedelect.equations.set_values.search import best_set as best_set
+from fedelect.equations.set_values.value import RULE_VERSION as RULE_VERSION
 from fedelect.equations.set_values.value import belief_value as belief_value
 from fedelect.equations.set_values.value import elect_set as elect_set
 
 __all__ = [
     "OPENING",
+    "RULE_VERSION",
     "PlayedSets",
     "SetHunch",
     "SetPosterior",

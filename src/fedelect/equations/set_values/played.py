@@ -9,13 +9,17 @@ from fedelect.vocabulary import Cohort, Floats, Ints
 OPENING = 16
 """Most different cohorts that are played to try every client once before the bounds decide."""
 
+FADED = 1e-6
+"""A cohort whose rewards weigh less than this, where they fade, is forgotten."""
+
 
 class PlayedSets:
     """Mean rewards by cohort, of which old ones may fade.
 
     Args:
         budget: K.
-        forgetting: What is left of a reward's weight after one more slot; 1 keeps all.
+        forgetting: What is left of a reward's weight after one more slot; 1 keeps all. A cohort that has faded
+            below `FADED` is forgotten.
         memory: Most cohorts that are kept; the one played longest ago goes first.
     """
 
@@ -46,6 +50,7 @@ class PlayedSets:
                 row[1] *= fade
                 row[2] *= fade
                 row[3] *= fade * fade
+            self._rows = {played: row for played, row in self._rows.items() if row[1] >= FADED}
         mean, weight, scatter, noise = self._rows.pop(cohort, (0.0, 0.0, 0.0, 0.0))
         moved = mean + (reward - mean) / (weight + 1.0)
         scatter += (reward - mean) * (reward - moved) if weight else 0.0

@@ -11,6 +11,10 @@ from fedelect.equations.set_values.search import best_set
 from fedelect.errors import AvailabilityError
 from fedelect.vocabulary import Floats, Ints
 
+RULE_VERSION = 2
+"""Raised whenever the same history gives another cohort: a constant, a prior, the search. Peers that elect by this rule
+have it in the name of their configuration, so that different versions never vote in one election."""
+
 
 def belief_value(beliefs: Floats) -> float | None:
     """The value of a trained set that follows from the beliefs gossiped after it: the mean of sqrt(b).

@@ -20,9 +20,12 @@ from fedelect.vocabulary import Cohort
 DIGEST_BYTES = 32
 """Length of every hash: of a configuration, a map, a statement."""
 
-_VALUE = b"fedelect/value/1\0"
-_VOTE = b"fedelect/vote/1\0"
-_MAP = b"fedelect/map/1\0"
+BLIND_BYTES = 16
+"""Length of the blind in a value."""
+
+_VALUE = b"fedelect/value/2\0"
+_VOTE = b"fedelect/vote/2\0"
+_MAP = b"fedelect/map/2\0"
 _SEAL = b"fedelect/appraisal/1\0"
 
 
@@ -42,6 +45,8 @@ class SignedValue:
         client: Who says it.
         mean: Mean of its own opinions in the slots in which it was elected, in [0, 1]; nan if it has none.
         belief: Its unnormalised belief, in [0, 1]; nan if it has none.
+        blind: 16 random bytes, fresh in every value, that only peers get to see: with them nobody can find out by
+            trial which map a hash is of. Nothing else follows from them.
         signature: By the client, of `content`.
     """
 
@@ -51,13 +56,14 @@ class SignedValue:
     client: int
     mean: float
     belief: float
+    blind: bytes
     signature: bytes = b""
 
     @functools.cached_property
     def content(self) -> bytes:
         """The bytes that are signed."""
         head = struct.pack("<32sQ32s", self.configuration, self.slot, self.previous)
-        return _VALUE + head + struct.pack("<Idd", self.client, self.mean, self.belief)
+        return _VALUE + head + struct.pack("<Idd16s", self.client, self.mean, self.belief, self.blind)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, SignedValue) and self.content == other.content)
@@ -66,7 +72,9 @@ class SignedValue:
         return hash(self.content)
 
     def fault(self) -> str | None:
-        """What is wrong with the numbers, or None."""
+        """What is wrong with the numbers or the blind, or None."""
+        if len(self.blind) != BLIND_BYTES:
+            return f"the blind must be {BLIND_BYTES} random bytes, got {len(self.blind)}"
         for name, number in (("mean", self.mean), ("belief", self.belief)):
             if not (math.isnan(number) or 0.0 <= number <= 1.0):
                 return f"the {name} must be in [0, 1], or nan if there is none, got {number!r}"
@@ -197,7 +205,7 @@ def sealed(values: bytes, worth: float) -> bytes:
 
 
 def map_hash(values: Mapping[int, SignedValue | None], available: Iterable[int] | None = None) -> bytes:
-    """Hash of a frozen map.
+    """Hash of a frozen map. It hides the map from whoever does not know the blind of even one value in it.
 
     Args:
         values: client -> its value, or None where it is proven to have lied.
@@ -210,5 +218,5 @@ def map_hash(values: Mapping[int, SignedValue | None], available: Iterable[int] 
         value = values[client]
         parts.append(struct.pack("<I?", client, value is None))
         if value is not None:
-            parts.append(struct.pack("<dd", value.mean, value.belief))
+            parts.append(struct.pack("<dd16s", value.mean, value.belief, value.blind))
     return digest(b"".join(parts))

@@ -30,13 +30,14 @@ class Ballots:
         fresh: list[Vote] = []
         proofs: list[TwoVotes] = []
         for vote in votes:
-            if source is not None:
-                self._shown[source].add(_name(vote))
+            cast = self._votes.setdefault(vote.client, [])
             if self._is_new(vote):
-                cast = self._votes.setdefault(vote.client, [])
                 proofs += [TwoVotes(earlier, vote) for earlier in cast[:1]]
                 cast.append(vote)
                 fresh.append(vote)
+            # Of what is not kept nothing is noted either: it was not verified, and there may be any amount of it.
+            if source is not None and any(vote.statement == kept.statement for kept in cast):
+                self._shown[source].add(_name(vote))
         return fresh, proofs
 
     def unshown(self, neighbour: int) -> tuple[Vote, ...]:

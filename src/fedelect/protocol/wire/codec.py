@@ -1,4 +1,4 @@
-"""Bytes <-> messages and records, version 1.
+"""Bytes <-> messages and records, version 2.
 
 A frame is b"FE", the version, a kind, the fields. Integers and floats are little-endian and of fixed width, so floats
 travel as their IEEE bytes. Whatever is no frame of this version, too long, cut short or followed by more, raises
@@ -24,7 +24,7 @@ from fedelect.protocol.wire.messages import (
     Message,
 )
 
-VERSION = 1
+VERSION = 2
 """Raised when the bytes change their meaning."""
 
 FRAME_LIMIT = 8 * 1024 * 1024
@@ -76,12 +76,13 @@ def _decode(frame: bytes) -> Message | Record:
 
 def _write_value(writer: Writer, value: SignedValue) -> None:
     writer.digest(value.configuration).count(value.slot).digest(value.previous).number(value.client)
-    writer.real(value.mean).real(value.belief).text(value.signature)
+    writer.real(value.mean).real(value.belief).blind(value.blind).text(value.signature)
 
 
 def _read_value(reader: Reader) -> SignedValue:
     configuration, slot, previous, client = reader.digest(), reader.count(), reader.digest(), reader.number()
-    return SignedValue(configuration, slot, previous, client, reader.real(), reader.real(), reader.text())
+    numbers = reader.real(), reader.real()
+    return SignedValue(configuration, slot, previous, client, *numbers, reader.blind(), reader.text())
 
 
 def _write_statement(writer: Writer, statement: Statement) -> None:

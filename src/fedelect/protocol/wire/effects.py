@@ -57,7 +57,7 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class BeliefSettled:
-    """The belief is there; the host answers with `propose(mean, belief)`.
+    """The belief is there; the host answers with `propose(mean, belief, blind)`.
 
     It is said again if history moved on before the peer had voted: the mean may have to be another.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Self, TypeVar
 
 from fedelect.errors import RemoteProtocolError
-from fedelect.protocol.signed.statements import DIGEST_BYTES
+from fedelect.protocol.signed.statements import BLIND_BYTES, DIGEST_BYTES
 
 _Item = TypeVar("_Item")
 _NUMBER, _COUNT, _REAL, _FLAG = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<d"), struct.Struct("<B")
@@ -26,6 +26,13 @@ class Writer:
         if len(name) != DIGEST_BYTES:
             raise ValueError(f"a hash has {DIGEST_BYTES} bytes, got {len(name)}")
         self._parts.append(name)
+        return self
+
+    def blind(self, content: bytes) -> Self:
+        """The blind of a value, 16 bytes."""
+        if len(content) != BLIND_BYTES:
+            raise ValueError(f"a blind has {BLIND_BYTES} bytes, got {len(content)}")
+        self._parts.append(content)
         return self
 
     def number(self, number: int) -> Self:
@@ -74,6 +81,10 @@ class Reader:
     def digest(self) -> bytes:
         """A hash."""
         return self._take(DIGEST_BYTES)
+
+    def blind(self) -> bytes:
+        """The blind of a value."""
+        return self._take(BLIND_BYTES)
 
     def number(self) -> int:
         """A whole number below 2**32."""

@@ -30,8 +30,12 @@ HABITS = (
     "late",
     "mute",
     "rounds",
+    "pushes",
 )
 """What a liar may make a habit of."""
+
+PUSHES = (-1e3, -20.0, 20.0, 1e3)
+"""Belief messages that would settle a neighbour's belief alone; no coupling lets them through (18.8 is the most)."""
 
 
 class Liar:
@@ -85,6 +89,8 @@ class Liar:
             return [replace(message, appraisals=tuple(replace(one, worth=1.0) for one in message.appraisals))]
         if isinstance(message, BeliefMessage) and habit == "two values":
             return [replace(message, value=float(self._rng.normal()))]
+        if isinstance(message, BeliefMessage) and habit == "pushes":
+            return [replace(message, value=float(self._rng.choice(PUSHES)))]
         return [self._bent_gossip(habit, message)] if isinstance(message, GossipMessage) else [message]
 
     def _bent_gossip(self, habit: str, message: GossipMessage) -> GossipMessage:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedelect.errors import FedelectError
 from fedelect.protocol import (
+    BLIND_BYTES,
     OPEN,
     Admission,
     BeliefSettled,
@@ -80,6 +81,7 @@ class ChaosRun:
         self._pending: dict[int, Crash] = {}  # crashes that wait for a record or message
         self._counts = [0 for _ in clients]
         self._down: set[int] = set()
+        self._blinds = stream(schedule.seed, "blinds")  # one for all, so that a client made again gets fresh ones
         self._slot = 0
         self._missed: dict[int, set[int]] = {}  # slot -> honest clients that saw it skipped
         self._side: frozenset[int] = frozenset()  # who is cut off from the rest
@@ -159,7 +161,8 @@ class ChaosRun:
         if isinstance(effect, BeliefSettled):
             mean, judged = self._rewards[client].claim(peer.chain), self._judged[client]
             rule = self._config.rule
-            return peer.propose(*to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged))
+            claim = to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged)
+            return peer.propose(*claim, self._blinds.bytes(BLIND_BYTES))
         if isinstance(effect, Persist):
             return self._store(client, effect.record)
         if isinstance(effect, CohortAgreed):

@@ -7,6 +7,7 @@ signatures allow, as a liar might who had collected them all.
 import math
 from collections.abc import Iterable
 
+from fedelect.equations.beliefs import EVIDENCE_FLOOR
 from fedelect.equations.set_values import PlayedSets
 from fedelect.protocol import (
     Appraisal,
@@ -28,6 +29,8 @@ from fedelect.protocol import (
     decide,
     worth_of,
 )
+
+_LARGEST_FIELD = 0.5 * math.log((1.0 - EVIDENCE_FLOOR) / EVIDENCE_FLOOR)
 
 
 class Watch:
@@ -75,7 +78,9 @@ class Watch:
             self._certificate(record)
         elif isinstance(record, Appraisal):
             self._appraisal(client, record)
-        elif not isinstance(record, SignedValue):
+        elif isinstance(record, SignedValue):
+            self._check_belief(client, record)
+        else:
             self._proof(client, record)
 
     def decided(self, client: int, effect: CohortAgreed) -> None:
@@ -147,6 +152,16 @@ class Watch:
         follows = decide(values, pulls=peer.chain.pulls, config=config, slot=statement.slot, played=known).cohort
         if follows != statement.cohort or len(worths) < len(history) - 1:
             self.violations.append(f"client {client} voted for what does not follow from history")
+
+    def _check_belief(self, client: int, value: SignedValue) -> None:
+        """An honest client's belief is what an opinion and its couplings allow, whatever its neighbours sent."""
+        if client in self._liars or self._config.reading != "ising" or math.isnan(value.belief):
+            return
+        couplings = self._config.neighbours[client].values()
+        most = _LARGEST_FIELD + 1.05 * math.fsum(abs(coupling) for coupling in couplings) + 1e-6
+        lowest, highest = (1.0 / (1.0 + math.exp(2.0 * field)) for field in (most, -most))
+        if not lowest <= value.belief <= highest:
+            self.violations.append(f"client {client} was pushed to a belief that no opinion and coupling allow")
 
     def _check_map(self, client: int, statement: Statement, peer: Peer) -> None:
         for entry in peer.entries.values():
