@@ -119,7 +119,12 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(cr
     began = time.monotonic()
     inbox = crew.inbox(0)
     frames: list[bytes] = []
-    crew.network.tamper = lambda sender, receiver, frame: frames.append(frame) or frame
+
+    def heard(sender: int, receiver: int, frame: bytes) -> bytes:
+        frames.append(frame)
+        return frame
+
+    crew.network.tamper = heard
     crew.tell(0, Begin(slot=2, judged=1))  # nobody else begins: it says what it has to, again and again
     for _ in range(200):
         inbox.put(LinkDown(1))

@@ -135,7 +135,7 @@ def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_ne
     (folders[2] / JOURNAL_NAME).unlink()
     rewritten = Journal(folders[2])
     for record in kept:
-        rewritten.keep_records([record])  # type: ignore[arg-type]
+        rewritten.keep_records([record])  # type: ignore[list-item]
     rewritten.close()
     crew.start(2)
     expected = dense_cohorts(WHERE, 8, rule="bp-gp")[5:]

@@ -42,7 +42,7 @@ def test_a_link_that_was_up_is_lost_after_its_grace_unless_it_comes_back_before(
 def test_a_link_that_flaps_is_told_of_once_in_the_quiet_time_and_then_as_it_is() -> None:
     links = LinkWatch([1, 4], first_s=10.0, grace_s=1.0, quiet_s=0.5)
     links.start(100.0)
-    told = []
+    told: list[tuple[int, bool]] = []
     for step in range(201):  # up and down, 50 times a second
         now = 100.0 + step / 50
         assert not links.changed(4, step % 2 == 0, now)
