@@ -1,5 +1,6 @@
 """A server that restarts: its chain is part of the save, and what the clients elected meanwhile is taken up."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from tests.runtime.federation_kit import make_federation
 from fedelect.errors import RunMismatchError, StateError
 from fedelect.flower.elections.peers import PeersDecide
 from fedelect.flower.elections.wire import ELECTION, Answer
-from fedelect.runtime.talk import SLOTS_NAME, decode_logs
+from fedelect.runtime.beside import PeerBeside
+from fedelect.runtime.talk import SLOTS_NAME, Begin, decode_logs
 
 SLOTS = 4
 
@@ -88,6 +90,20 @@ def test_a_server_restored_from_an_old_copy_trains_what_was_elected_and_then_goe
     assert [row.cohort for row in rows] == [one.cohort for one in strategy.certificates[:SLOTS]]
     fed.peers.close()
     assert elections(fed, 0) == [1, 2, 3, 4, 5]
+
+
+def test_a_server_from_an_old_copy_does_not_end_the_election_that_was_open_when_it_died(fed: Federation) -> None:
+    cut(fed, ELECTION, 2)
+    shutil.copytree(fed.out / "run", fed.out / "copy")
+    cut(fed, ELECTION, 3)
+    shutil.rmtree(fed.out / "run")
+    shutil.copytree(fed.out / "copy", fed.out / "run")
+    with contextlib.ExitStack() as beside:
+        asked = [beside.enter_context(PeerBeside(fed.peers.folders[client])) for client in range(2)]
+        for peer in asked:  # of the four, these were asked for slot 3 before the server died
+            peer.tell(Begin(slot=3, judged=2, opinion=0.5))
+        start(fed, SLOTS)
+    assert statuses(fed) == ["done"] * SLOTS
 
 
 def test_certificates_whose_past_the_server_missed_are_asked_for(fed: Federation) -> None:

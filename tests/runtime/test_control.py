@@ -18,7 +18,7 @@ from fedelect.protocol import Certificate, CertificateChain, decode_record
 from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
 from fedelect.runtime.launch import Crew
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Begin, Greeting, Skipped, Trouble, decode_notice
+from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice
 
 WHERE = place(clients=4, budget=2)
 GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
@@ -103,6 +103,20 @@ def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
     with PeerBeside(peers.folders[0]) as peer:
         late = peer.elect(1, judged=0, opinion=None, after=0, within_s=10.0)
     assert not late.decided and "cannot begin" in late.reason
+
+
+def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: BesidePeers) -> None:
+    first = elect(peers, 1)[0].certificates
+    with PeerBeside(peers.folders[0]) as new, PeerBeside(peers.folders[0]) as old:
+        new.tell(Begin(slot=4, judged=1, opinion=0.25))
+        late = old.elect(3, judged=2, opinion=0.75, after=1, within_s=10.0)
+        assert not late.decided and "slot 4 is being elected for" in late.reason
+        assert old.elect(1, judged=0, opinion=None, within_s=10.0) == Heard(first, True)
+        heard = elect(peers, 4, after=1)
+    assert all(one.decided for one in heard.values())
+    peers.close()
+    noted = decode_logs((peers.folders[0] / SLOTS_NAME).read_bytes())
+    assert [(log.slot, log.judged, log.opinion) for log in noted][1:] == [(4, 1, 0.25)]
 
 
 def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: BesidePeers) -> None:

@@ -194,6 +194,9 @@ class Node:
         self._learn(begin)
         if self._peer.state in OPEN and self._peer.slot == begin.slot:
             return  # said again, by somebody who did not know: it goes on
+        if self._peer.state in OPEN and begin.slot < self._peer.slot:
+            self._no_part(begin, f"slot {self._peer.slot} is being elected for")  # and goes on
+            return
         if self._peer.state in OPEN:
             self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
         self._write_log()
@@ -205,11 +208,14 @@ class Node:
                 self._journal.keep_opinion(begin.judged, opinion)
             effects = self._peer.begin_slot(begin.slot, opinion)
         except LocalProtocolError as error:
-            self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {error}"))
+            self._no_part(begin, str(error))
             return
         self._deadlines.clear()
         self._log = SlotLog(slot=begin.slot, judged=begin.judged, opinion=begin.opinion, began_s=now)
         self._carry_out(effects)
+
+    def _no_part(self, begin: Begin, reason: str) -> None:
+        self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {reason}"))
 
     def _learn(self, begin: Begin) -> None:
         try:
