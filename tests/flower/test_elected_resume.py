@@ -12,7 +12,7 @@ from tests.flower.election_kit import CLIENTS, Federation, elective, start, stat
 from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation
 
-from fedelect.errors import RunMismatchError, StateError
+from fedelect.errors import RunError, RunMismatchError, StateError
 from fedelect.flower.elections.peers import PeersDecide
 from fedelect.flower.elections.wire import ELECTION, Answer
 from fedelect.runtime.beside import PeerBeside
@@ -137,6 +137,22 @@ def test_a_run_goes_on_with_its_own_federation_only(fed: Federation, tmp_path: P
     make_federation(tmp_path / "other", fed.where)
     with pytest.raises(RunMismatchError):
         start(fed, SLOTS, roster=tmp_path / "other" / "server")
+
+
+def test_a_new_folder_does_not_take_over_what_the_peers_elected_for_another_run(fed: Federation) -> None:
+    start(fed, 2)
+    with pytest.raises(RunError, match=r"elected up to slot 3 for another run; restore its folder, or found a new"):
+        start(fed, 2, run=fed.out / "new")
+    assert records(fed.out / "new") == [] and len(trained(fed)) == 2
+    start(fed, 2)  # its own folder is as good as before
+
+
+def test_a_server_that_died_before_its_first_save_goes_on(fed: Federation) -> None:
+    cut(fed, "train", 1)
+    start(fed, SLOTS)
+    assert statuses(fed) == ["done"] * SLOTS
+    fed.peers.close()
+    assert elections(fed, 0) == [1, 2, 3, 4, 5]
 
 
 def test_a_saved_chain_is_verified_when_it_is_taken_up(fed: Federation) -> None:

@@ -78,6 +78,17 @@ def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it
     assert decode_record(bytes.fromhex(again.certificates[0])) == decode_record(bytes.fromhex(first[0].certificates[0]))
 
 
+def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
+    peers: BesidePeers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = [elect(peers, slot, after=slot - 1)[0].certificates[0] for slot in range(1, 6)]
+    monkeypatch.setattr("fedelect.runtime.beside.asking.PAGE", 2)
+    for after in (0, 1):
+        with PeerBeside(peers.folders[0]) as peer:
+            heard = peer.elect(2, judged=1, opinion=0.9, after=after, within_s=10.0)
+        assert heard == Heard(tuple(shown[after:]), True)
+
+
 def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
     early: list[Heard] = []
 

@@ -43,7 +43,6 @@ from fedelect.protocol import (
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.talk import (
     SLOTS_NAME,
-    Agreed,
     Begin,
     Link,
     Missing,
@@ -55,7 +54,9 @@ from fedelect.runtime.talk import (
     SlotLog,
     Stop,
     Trouble,
+    agreed,
     encode_line,
+    recounted,
 )
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
@@ -156,9 +157,8 @@ class Node:
         elif isinstance(event, Begin):
             self._begin(event)
         elif isinstance(event, Recount):
-            for certificate in self._peer.chain.certificates:
-                if certificate.slot > event.after:
-                    self._tell_agreed(certificate)
+            for notice in recounted(self._peer.chain.certificates, event):
+                self._tell(notice)
 
     def _receive(self, frame: Frame) -> None:
         self._received += 1
@@ -262,7 +262,7 @@ class Node:
     def _note(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
             self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=time.monotonic())
-            self._tell_agreed(effect.certificate)
+            self._tell(agreed(effect.certificate))
         elif isinstance(effect, SlotSkipped):
             self._amend(reason=effect.reason, ended_s=time.monotonic())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
@@ -276,10 +276,6 @@ class Node:
         if phase != self._told_phase and self._peer.state not in (State.IDLE, State.SETTLED):
             self._told_phase = phase
             self._tell(Phase(slot=phase[0], phase=phase[1].value, sent=self._sent, sent_bytes=self._sent_bytes))
-
-    def _tell_agreed(self, certificate: Certificate) -> None:
-        shown = encode(certificate).hex()
-        self._tell(Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=shown))
 
     def _amend(self, **changes: object) -> None:
         if self._log is not None:

@@ -9,7 +9,7 @@ import msgspec
 from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
-from fedelect.errors import NoElection, RemoteProtocolError, StateError
+from fedelect.errors import NoElection, RemoteProtocolError, RunError, StateError
 from fedelect.flower.deciders import Learnt
 from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Request, read_answer
 from fedelect.flower.messages import LOG, Rounds, Trained
@@ -40,6 +40,7 @@ class PeersDecide:
         self._config = self.roster.config()
         self.chain = CertificateChain(self._config, Ed25519Verifier())
         self._judged = 0  # the slot that the model in hand was trained in
+        self._restored = False
         self._said = ""  # how the last election went, in words
 
     @property
@@ -102,17 +103,27 @@ class PeersDecide:
             self._judged = int(state["judged"])
             self.chain = CertificateChain(self._config, Ed25519Verifier())
             self.chain.extend([record for record in records if isinstance(record, Certificate)])
+            self._restored = True
         except (KeyError, TypeError, ValueError, RemoteProtocolError) as error:
             raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
 
     def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all."""
+        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all.
+
+        Raises:
+            RunError: The peers are past the slots of a run that was never interrupted: they elected for another one.
+        """
         if self.chain.slot >= slot:  # history as the peers showed it is ahead of this run
             self._said = "the clients' elections are past it"
             return
         unlinked = self._ask(slot, self.chain.slot, None, model, rounds, strategy)
         if unlinked and self.chain.slot < slot:
             self._ask(slot, 0, unlinked, model, rounds, strategy)
+        if self.chain.slot > slot and not self._restored:
+            raise RunError(
+                f"these peers have elected up to slot {self.chain.slot} for another run; restore its folder, or found "
+                f"a new federation (fedelect peers init) and begin a new folder"
+            )
 
     def _ask(
         self,
