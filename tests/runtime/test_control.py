@@ -1,14 +1,16 @@
 """The control socket of a peer: the same words as on standard input and output, to programs that come and go."""
 
+import errno
 import queue
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.runtime.federation_kit import dense_cohorts, make_federation, opinions_of, place
 from tests.runtime.peers_beside import BesidePeers
@@ -18,7 +20,7 @@ from fedelect.protocol import Certificate, CertificateChain, decode_record
 from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
 from fedelect.runtime.launch import Crew
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice
+from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice, encode_line
 
 WHERE = place(clients=4, budget=2)
 GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
@@ -143,17 +145,77 @@ def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: Besid
         PeerBeside(peers.folders[1])
 
 
+NO_COMMANDS = (
+    b'{"type":"begin","slot":"x"}',
+    b'{"type":"\xff"}',
+    b"\xff\xfe\x00",
+    b"[" * 200_000,
+    b'{"type":"stop","x":' + b"[" * 200_000,
+    b'{"type":"begin","slot":%d}' % 2**63,
+    b'{"type":"begin","slot":%d}' % 2**70,
+    b'{"type":"begin","slot":-1}',
+    b'{"type":"begin","slot":2,"judged":%d}' % 2**70,
+    b'{"type":"recount","after":-1}',
+    b'{"type":"recount","most":-1}',
+)
+
+
 def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers) -> None:
-    with Client(str(peers.folders[2] / CONTROL_NAME), family="AF_UNIX") as rude:
-        assert isinstance(decode_notice(rude.recv_bytes()), Greeting)
-        rude.send_bytes(b'{"type":"begin","slot":"x"}')
-        notice = decode_notice(rude.recv_bytes())
-        while not isinstance(notice, Trouble):
-            notice = decode_notice(rude.recv_bytes())
-    assert "no command" in notice.text
+    for line in NO_COMMANDS:
+        assert "no command" in answer_to(peers.folders[2], line)
+    model = peers.folders[2] / "empty.npy"
+    model.write_bytes(b"")
+    np.savez(peers.folders[2] / "share.npz", inputs=np.zeros((2, 2)), labels=np.zeros(2, dtype=int))
+    assert "cannot judge" in answer_to(peers.folders[2], encode_line(Begin(slot=2, judged=1, model=str(model))))
+    odd = encode_line(Begin(slot=2, judged=1, model="a\0b"))
+    assert "cannot judge" in answer_to(peers.folders[2], odd)
     with PeerBeside(peers.folders[2]) as peer:
         peer.tell(Begin(slot=1))
     assert all(heard.decided for heard in elect(peers, 1).values())
+
+
+def answer_to(folder: Path, line: bytes) -> str:
+    """What trouble a line makes, said to who sent it."""
+    with Client(str(folder / CONTROL_NAME), family="AF_UNIX") as rude:
+        assert isinstance(decode_notice(rude.recv_bytes()), Greeting)
+        rude.send_bytes(line)
+        while rude.poll(10.0):
+            notice = decode_notice(rude.recv_bytes())
+            if isinstance(notice, Trouble):
+                return notice.text
+    raise AssertionError(f"nothing was said of {line[:60]!r}")
+
+
+def test_a_listener_that_fails_lets_go_of_its_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+
+    def fails(line: bytes) -> None:
+        raise KeyError(line)
+
+    control = Control(tmp_path, GREETING, fails)
+    with Client(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as guest:
+        guest.send_bytes(b"anything")
+        assert guest.poll(5.0) and ends(guest.recv_bytes)
+    control.close()
+    assert len(failed) == 1
+
+
+def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Listener.accept, []
+
+    def accept(self: Listener) -> Any:
+        calls.append(1)
+        if len(calls) <= 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(self)
+
+    monkeypatch.setattr(Listener, "accept", accept)
+    control = Control(tmp_path, GREETING, lambda line: None)
+    with PeerBeside(tmp_path) as peer:
+        assert peer.greeting == GREETING
+    control.close()
+    assert len(calls) > 2
 
 
 def test_a_path_too_long_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -4,12 +4,17 @@ No notice holds an opinion, a mean, a belief or an index: those stay in the peer
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import Certificate, encode
+
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""The number of a slot, or how many; no other fits into a frame."""
 
 
 class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
@@ -23,8 +28,8 @@ class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_field
         certificates: The last certificates, oldest first, hexadecimal; for peers that missed them.
     """
 
-    slot: int
-    judged: int = 0
+    slot: Count
+    judged: Count = 0
     opinion: float | None = None
     model: str | None = None
     certificates: tuple[str, ...] = ()
@@ -39,8 +44,8 @@ class Recount(Struct, frozen=True, kw_only=True, tag="recount", forbid_unknown_f
         token: Said again in `recounted`, which comes after them.
     """
 
-    after: int = 0
-    most: int | None = None
+    after: Count = 0
+    most: Count | None = None
     token: str = ""
 
 
@@ -202,6 +207,9 @@ def encode_line(item: Command | Notice | SlotLog) -> bytes:
     return msgspec.json.encode(item) + b"\n"
 
 
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
 def decode_command(line: bytes) -> Command:
     """The command in a line.
 
@@ -210,7 +218,7 @@ def decode_command(line: bytes) -> Command:
     """
     try:
         return msgspec.json.decode(line, type=Begin | Recount | Stop)
-    except msgspec.MsgspecError as error:
+    except _MALFORMED as error:
         raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
 
 
@@ -222,7 +230,7 @@ def decode_notice(line: bytes) -> Notice:
     """
     try:
         return _notices.decode(line)
-    except msgspec.MsgspecError as error:
+    except _MALFORMED as error:
         raise ConfigurationError(f"no notice of a peer: {error}") from error
 
 

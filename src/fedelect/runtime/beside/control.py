@@ -9,6 +9,7 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
@@ -26,6 +27,7 @@ _LONGEST_PATH = 107  # bytes, on Linux
 _NOTICES_KEPT = 4096
 _BACKLOG = 16
 _END_S = 5.0
+_PAUSE_S = 0.1
 
 
 def socket_path(folder: Path) -> str:
@@ -96,8 +98,11 @@ class Control:
         while True:
             try:
                 connection = self._listener.accept()
-            except OSError:
-                return
+            except OSError:  # too many open files, or somebody who hung up at once
+                if self._closed:
+                    return
+                time.sleep(_PAUSE_S)
+                continue
             with self._lock:
                 if self._closed:
                     connection.close()
@@ -139,15 +144,17 @@ class _Guest:
         self._listens.join(within_s)
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError, EOFError):
-            while True:
-                self._heard(self._connection.recv_bytes(LONGEST_LINE))
-        self._gone(self)
-        self.dismiss()
-        with contextlib.suppress(queue.Full):
-            self._waiting.put_nowait(None)
-        self._speaks.join()
-        self._connection.close()
+        try:
+            with contextlib.suppress(OSError, EOFError):
+                while True:
+                    self._heard(self._connection.recv_bytes(LONGEST_LINE))
+        finally:
+            self._gone(self)
+            self.dismiss()
+            with contextlib.suppress(queue.Full):
+                self._waiting.put_nowait(None)
+            self._speaks.join()
+            self._connection.close()
 
     def _speak(self) -> None:
         with contextlib.suppress(OSError):
