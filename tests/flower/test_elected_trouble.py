@@ -1,6 +1,7 @@
 """Elections on Flower in which something goes wrong at the clients: hostile answers, peers and nodes that are down."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,18 @@ def test_a_node_that_goes_down_is_gone_on_without_although_its_peer_is_up(fed: F
     strategy = start(fed, 1, wait_s=0.1)
     assert [one.slot for one in strategy.certificates] == [1, 2]
     assert [client for client, _ in strategy.certificates[-1].signatures] == [1, 2, 3]
+
+
+def test_a_node_that_never_answers_is_not_waited_for_once_there_is_a_certificate(
+    fed: Federation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("fedelect.flower.elections.peers.GRACE_S", 0.2)
+    honest = fed.answers[1]
+    fed.node(1).answer = lambda message: None if slot_of(message) and honest(message) else honest(message)
+    began = time.monotonic()
+    start(fed, 1)
+    assert time.monotonic() - began < 20.0 and statuses(fed) == ["done"]  # the timeout is 30 s an election
+    assert "peer01 takes no part in the election: no answer within" in caplog.text
 
 
 def test_a_node_beside_anothers_peer_takes_no_part(fed: Federation, caplog: pytest.LogCaptureFixture) -> None:

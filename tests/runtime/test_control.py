@@ -1,8 +1,10 @@
 """The control socket of a peer: the same words as on standard input and output, to programs that come and go."""
 
 import errno
+import os
 import queue
 import stat
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from tests.runtime.peers_beside import BesidePeers
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.protocol import Certificate, CertificateChain, decode_record
 from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
+from fedelect.runtime.beside.control import dial
 from fedelect.runtime.launch import Crew
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice, encode_line
@@ -187,8 +190,8 @@ def answer_to(folder: Path, line: bytes) -> str:
 
 
 def test_a_listener_that_fails_lets_go_of_its_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failed: list[object] = []
-    monkeypatch.setattr(threading, "excepthook", failed.append)
+    failed = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda hooked: failed.set())
 
     def fails(line: bytes) -> None:
         raise KeyError(line)
@@ -197,8 +200,8 @@ def test_a_listener_that_fails_lets_go_of_its_guest(tmp_path: Path, monkeypatch:
     with Client(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as guest:
         guest.send_bytes(b"anything")
         assert guest.poll(5.0) and ends(guest.recv_bytes)
+    assert failed.wait(5.0)
     control.close()
-    assert len(failed) == 1
 
 
 def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,6 +219,33 @@ def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch
         assert peer.greeting == GREETING
     control.close()
     assert len(calls) > 2
+
+
+def test_a_peer_that_hangs_is_given_up_also_when_too_many_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedelect.runtime.beside.asking._GREETING_S", 0.3)
+    with Listener(str(tmp_path / CONTROL_NAME), family="AF_UNIX", backlog=2):  # as one that is stopped: accepts nobody
+        began = time.monotonic()
+        said = []
+        for _ in range(5):
+            with pytest.raises(RunError, match="hangs") as told:
+                PeerBeside(tmp_path)
+            said.append(str(told.value))
+        assert time.monotonic() - began < 10.0
+    assert "did not greet" in said[0] and "takes no connection" in said[-1]
+
+
+def test_a_peer_that_stops_in_the_middle_of_a_word_is_given_up(tmp_path: Path) -> None:
+    with Listener(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as listener:
+        connection = dial(str(tmp_path / CONTROL_NAME), 0.2)
+        with listener.accept() as peer, connection:
+            os.write(peer.fileno(), struct.pack("!i", 100) + b"{")  # says that a hundred bytes come
+            with pytest.raises(OSError):
+                connection.recv_bytes()
+            with pytest.raises(OSError):
+                while True:
+                    connection.send_bytes(bytes(1 << 16))
 
 
 def test_a_path_too_long_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from msgspec import Meta, Struct
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import Certificate, encode
 
-
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """The number of a slot, or how many; no other fits into a frame."""
 

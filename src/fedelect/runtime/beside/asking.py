@@ -3,13 +3,12 @@
 import secrets
 import time
 from dataclasses import dataclass
-from multiprocessing.connection import Client
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.runtime.beside.control import LONGEST_LINE, socket_path
+from fedelect.runtime.beside.control import LONGEST_LINE, dial, socket_path
 from fedelect.runtime.talk import (
     Agreed,
     Begin,
@@ -57,19 +56,23 @@ class PeerBeside:
         greeting: Who the peer is.
 
     Raises:
-        RunError: Nobody listens there.
+        RunError: Nobody listens there, or who does hangs.
     """
 
     def __init__(self, folder: Path) -> None:
         path = socket_path(folder)
         try:
-            self._connection = Client(path, family="AF_UNIX")
+            self._connection = dial(path, _GREETING_S)
+        except TimeoutError as error:
+            raise RunError(f"the peer on {path} hangs: it takes no connection; start it again") from error
         except OSError as error:
             raise RunError(
                 f"no peer listens on {path}: {error.strerror}; start it: fedelect peer {folder} --control"
             ) from error
         try:
             notice = self._next(time.monotonic() + _GREETING_S)
+            if notice is None:
+                raise RunError(f"the peer on {path} hangs: it did not greet within {_GREETING_S:g} s; start it again")
             if not isinstance(notice, Greeting):
                 raise RunError(f"what listens on {path} did not greet as a peer does")
             self.greeting = notice
