@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
 from tests.flower.election_kit import CLIENTS, Federation, elective, start, statuses
+from tests.flower.fake_grid import initial_arrays
 from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation
 
-from fedelect.errors import RunError, RunMismatchError, StateError
+from fedelect.errors import ConfigurationError, RunError, RunMismatchError, StateError
 from fedelect.flower.elections.peers import PeersDecide
 from fedelect.flower.elections.wire import ELECTION, Answer
 from fedelect.runtime.beside import PeerBeside
@@ -153,6 +154,46 @@ def test_a_server_that_died_before_its_first_save_goes_on(fed: Federation) -> No
     assert statuses(fed) == ["done"] * SLOTS
     fed.peers.close()
     assert elections(fed, 0) == [1, 2, 3, 4, 5]
+
+
+def test_the_last_election_is_held_after_a_restart_too_and_once(fed: Federation) -> None:
+    cut(fed, ELECTION, SLOTS + 1)
+    assert statuses(fed) == ["done"] * SLOTS
+    nodes, fed.grid.nodes = fed.grid.nodes, []
+    assert [one.slot for one in start(fed, SLOTS).certificates] == [1, 2, 3, 4]  # the result is there all the same
+    fed.grid.nodes = nodes
+    assert [one.slot for one in start(fed, SLOTS).certificates] == [1, 2, 3, 4, 5]
+    sent = len(fed.grid.sent)
+    assert [one.slot for one in start(fed, SLOTS).certificates] == [1, 2, 3, 4, 5]
+    assert len(fed.grid.sent) == sent
+    fed.peers.close()
+    assert elections(fed, 0) == [1, 2, 3, 4, 5]
+
+
+def test_a_strategy_that_has_been_started_is_not_taken_for_a_new_run(fed: Federation) -> None:
+    strategy = start(fed, 1)
+    shutil.rmtree(fed.out / "run")
+    with pytest.raises(ConfigurationError, match="this strategy has been started before"):
+        strategy.start(fed.grid, initial_arrays(), num_rounds=1, timeout=30)
+
+
+def test_a_history_longer_than_an_answer_is_asked_for_in_parts(
+    fed: Federation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("fedelect.flower.elections.wire.MOST_CERTIFICATES", 2)
+
+    def lost(message: Message, honest: RecordDict) -> RecordDict:
+        answer = honest.get("fedelect")
+        silent = range(2, 5 if message.metadata.dst_node_id == fed.node(2).node_id else 6)
+        return RecordDict() if isinstance(answer, ConfigRecord) and int(str(answer["done"])) in silent else honest
+
+    for client in range(CLIENTS):
+        fed.answer(client, lost)
+    strategy = start(fed, 5)
+    assert statuses(fed) == ["done", "skipped", "skipped", "skipped", "done"]
+    assert [one.slot for one in strategy.certificates] == [1, 2, 3, 4, 5, 6]
+    said = [line.getMessage() for line in caplog.records if line.getMessage().startswith("slot 5: election:")]
+    assert len(said) == 2 and all("of 4 clients asked" in one and "1 agreed" in one for one in said)
 
 
 def test_a_saved_chain_is_verified_when_it_is_taken_up(fed: Federation) -> None:

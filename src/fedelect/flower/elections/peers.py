@@ -75,6 +75,11 @@ class PeersDecide:
         """Whether there is a certificate."""
         return len(self.chain) > 0
 
+    @property
+    def when_used(self) -> str:
+        """The strategy knows another run's elections."""
+        return "this strategy has been started before; make a new one, which takes up what its run folder holds"
+
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Ask:
@@ -93,8 +98,13 @@ class PeersDecide:
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
         """One more election, in which the last model is judged; nobody trains on it."""
-        if self._judged > 0:
-            self._hold(slot + 1, model, rounds, strategy)
+        if self._judged == 0 or self.chain.slot > slot:
+            return
+        there = rounds.clients.where()
+        if len(there) < self.needed:
+            LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), self.needed)
+            return
+        self._hold(slot + 1, model, rounds, strategy)
 
     def state(self) -> dict[str, Any]:
         """The certificates, and the slot that the model was trained in."""
