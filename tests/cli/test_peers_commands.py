@@ -16,8 +16,10 @@ from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
+from fedelect.runtime.beside import PeerBeside
 from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
 from fedelect.runtime.roster import read_roster
+from fedelect.runtime.talk import Stop
 from fedelect.simulator import Plan, parse_selectors, simulate
 from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, run_chaos
 
@@ -57,6 +59,25 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
+
+
+@pytest.mark.integration
+def test_a_peer_that_stays_outlives_the_reader_of_its_notices(fedelect: Fedelect, tmp_path: Path) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--out", "fed")[0] == 0
+    folder = tmp_path / "fed" / "peer00"
+    command = [sys.executable, "-m", "fedelect", "peer", str(folder), "--control", "--stay", "--missing-after", "0.1"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline()  # who is missing
+            process.stdout.close()
+            for _ in range(3):
+                with PeerBeside(folder) as peer:
+                    assert not peer.elect(1, judged=0, opinion=None, within_s=0.5).decided
+            with PeerBeside(folder) as peer:
+                peer.tell(Stop())
+            assert process.wait(30) == 0 and process.stderr is not None and process.stderr.read() == b""
+        finally:
+            process.kill()
 
 
 def test_clients_bring_their_own_keys_to_init(fedelect: Fedelect, tmp_path: Path) -> None:

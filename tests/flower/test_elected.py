@@ -4,10 +4,11 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.flower.election_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
 from tests.flower.fake_grid import initial_arrays
 from tests.flower.test_goal_directed import records
-from tests.flower.what_the_server_sees import complaints, secrets_of
+from tests.flower.what_the_server_sees import complaints, kept, secrets_of
 
 from fedelect.analytics import democratized
 from fedelect.records import read_run
@@ -37,7 +38,7 @@ def dense(folders: dict[int, Path], slots: int) -> list[Cohort]:
 
 
 def test_certified_cohorts_train_and_they_are_those_of_the_dense_form_and_nothing_else_reaches_the_server(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with elective(tmp_path) as fed:
         strategy = fed.strategy()
@@ -58,3 +59,8 @@ def test_certified_cohorts_train_and_they_are_those_of_the_dense_form_and_nothin
     assert all(len(values) >= 3 for values in secrets.values())
     assert len(fed.grid.received) == (SLOTS + 1) * CLIENTS + SLOTS * L * BUDGET
     assert complaints(fed.grid.received, secrets, fed.peers.config, TRAINING) == []
+    assert "election: of 4 clients asked" in caplog.text
+    assert kept(tmp_path / "run", caplog.text, secrets) == []
+    for told in (f"{next(iter(secrets['opinion'])):.6f}", repr(next(iter(secrets["belief"])))):
+        (tmp_path / "run" / "notes.txt").write_text(told)
+        assert len(kept(tmp_path / "run", told, secrets)) >= 2  # and it would have been found

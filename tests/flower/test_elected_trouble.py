@@ -1,6 +1,7 @@
 """Elections on Flower in which something goes wrong at the clients: hostile answers, peers and nodes that are down."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from tests.flower.election_kit import CLIENTS, Federation, elective, runner, start, statuses
-from tests.flower.fake_grid import initial_arrays
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
@@ -149,20 +149,35 @@ def slot_of(message: Message) -> int:
     return int(str(record["slot"])) if isinstance(record, ConfigRecord) else 0
 
 
-def test_one_peer_or_one_node_that_is_down_is_gone_on_without(
-    fed: Federation, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_peer_that_is_down_is_gone_on_without(fed: Federation, caplog: pytest.LogCaptureFixture) -> None:
     fed.peers.stop(3)
     start(fed, 1)
     assert statuses(fed) == ["done"]
     assert "3 agreed, 1 unreached" in caplog.text or "1 unreached, 3 agreed" in caplog.text
-    fed.peers.start(3)
-    fed.grid.nodes.remove(fed.node(0))  # its peer is up, but nobody tells it to begin
-    strategy = fed.strategy(rounds_per_slot=1, run=fed.out / "again", wait_s=0.1)
-    strategy.start(fed.grid, initial_arrays(), num_rounds=2, timeout=30)
-    # A new run with the same peers: slots 1 and 2 were elected before, and are taken as they were; 3 without peer00.
-    assert [one.slot for one in strategy.certificates] == [1, 2, 3]
+
+
+def test_a_node_that_goes_down_is_gone_on_without_although_its_peer_is_up(fed: Federation) -> None:
+    def goes(message: Message) -> bool:
+        if slot_of(message) == 1 and len(fed.grid.nodes) == CLIENTS:
+            fed.grid.nodes.remove(fed.node(0))  # its peer is up, but nobody tells it to begin
+        return False
+
+    fed.grid.refuse = goes
+    strategy = start(fed, 1, wait_s=0.1)
+    assert [one.slot for one in strategy.certificates] == [1, 2]
     assert [client for client, _ in strategy.certificates[-1].signatures] == [1, 2, 3]
+
+
+def test_a_node_that_never_answers_is_not_waited_for_once_there_is_a_certificate(
+    fed: Federation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("fedelect.flower.elections.peers.GRACE_S", 0.2)
+    honest = fed.answers[1]
+    fed.node(1).answer = lambda message: None if slot_of(message) and honest(message) else honest(message)
+    began = time.monotonic()
+    start(fed, 1)
+    assert time.monotonic() - began < 20.0 and statuses(fed) == ["done"]  # the timeout is 30 s an election
+    assert "peer01 takes no part in the election: no answer within" in caplog.text
 
 
 def test_a_node_beside_anothers_peer_takes_no_part(fed: Federation, caplog: pytest.LogCaptureFixture) -> None:

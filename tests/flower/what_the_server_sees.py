@@ -118,6 +118,17 @@ def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[s
     return found, opaque
 
 
+def kept(folder: Path, log: str, secrets: Mapping[str, set[float]]) -> list[str]:
+    """Where a secret number stands in what the server wrote down: the files of its run folder, and its log.
+
+    Models and signatures are as good as random: the files are searched for what cannot be met by chance.
+    """
+    found = [f"the log holds {one}" for one in traces(log.encode(), log.encode(), secrets)]
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        found += [f"{file.name} holds {one}" for one in traces(file.read_bytes(), b"", secrets)]
+    return found
+
+
 def traces(content: bytes, opaque: bytes, secrets: Mapping[str, set[float]]) -> list[str]:
     """Where a secret number stands in these bytes, in any of its usual forms."""
     found = []

@@ -1,14 +1,18 @@
 """The control socket of a peer: the same words as on standard input and output, to programs that come and go."""
 
+import errno
+import os
 import queue
 import stat
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Client
+from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.runtime.federation_kit import dense_cohorts, make_federation, opinions_of, place
 from tests.runtime.peers_beside import BesidePeers
@@ -16,9 +20,10 @@ from tests.runtime.peers_beside import BesidePeers
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.protocol import Certificate, CertificateChain, decode_record
 from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
+from fedelect.runtime.beside.control import dial
 from fedelect.runtime.launch import Crew
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Begin, Greeting, Skipped, Trouble, decode_notice
+from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice, encode_line
 
 WHERE = place(clients=4, budget=2)
 GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
@@ -78,6 +83,17 @@ def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it
     assert decode_record(bytes.fromhex(again.certificates[0])) == decode_record(bytes.fromhex(first[0].certificates[0]))
 
 
+def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
+    peers: BesidePeers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = [elect(peers, slot, after=slot - 1)[0].certificates[0] for slot in range(1, 6)]
+    monkeypatch.setattr("fedelect.runtime.beside.asking.PAGE", 2)
+    for after in (0, 1):
+        with PeerBeside(peers.folders[0]) as peer:
+            heard = peer.elect(2, judged=1, opinion=0.9, after=after, within_s=10.0)
+        assert heard == Heard(tuple(shown[after:]), True)
+
+
 def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
     early: list[Heard] = []
 
@@ -105,6 +121,20 @@ def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
     assert not late.decided and "cannot begin" in late.reason
 
 
+def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: BesidePeers) -> None:
+    first = elect(peers, 1)[0].certificates
+    with PeerBeside(peers.folders[0]) as new, PeerBeside(peers.folders[0]) as old:
+        new.tell(Begin(slot=4, judged=1, opinion=0.25))
+        late = old.elect(3, judged=2, opinion=0.75, after=1, within_s=10.0)
+        assert not late.decided and "slot 4 is being elected for" in late.reason
+        assert old.elect(1, judged=0, opinion=None, within_s=10.0) == Heard(first, True)
+        heard = elect(peers, 4, after=1)
+    assert all(one.decided for one in heard.values())
+    peers.close()
+    noted = decode_logs((peers.folders[0] / SLOTS_NAME).read_bytes())
+    assert [(log.slot, log.judged, log.opinion) for log in noted][1:] == [(4, 1, 0.25)]
+
+
 def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: BesidePeers) -> None:
     socket = peers.folders[1] / CONTROL_NAME
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
@@ -118,17 +148,104 @@ def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: Besid
         PeerBeside(peers.folders[1])
 
 
+NO_COMMANDS = (
+    b'{"type":"begin","slot":"x"}',
+    b'{"type":"\xff"}',
+    b"\xff\xfe\x00",
+    b"[" * 200_000,
+    b'{"type":"stop","x":' + b"[" * 200_000,
+    b'{"type":"begin","slot":%d}' % 2**63,
+    b'{"type":"begin","slot":%d}' % 2**70,
+    b'{"type":"begin","slot":-1}',
+    b'{"type":"begin","slot":2,"judged":%d}' % 2**70,
+    b'{"type":"recount","after":-1}',
+    b'{"type":"recount","most":-1}',
+)
+
+
 def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers) -> None:
-    with Client(str(peers.folders[2] / CONTROL_NAME), family="AF_UNIX") as rude:
-        assert isinstance(decode_notice(rude.recv_bytes()), Greeting)
-        rude.send_bytes(b'{"type":"begin","slot":"x"}')
-        notice = decode_notice(rude.recv_bytes())
-        while not isinstance(notice, Trouble):
-            notice = decode_notice(rude.recv_bytes())
-    assert "no command" in notice.text
+    for line in NO_COMMANDS:
+        assert "no command" in answer_to(peers.folders[2], line)
+    model = peers.folders[2] / "empty.npy"
+    model.write_bytes(b"")
+    np.savez(peers.folders[2] / "share.npz", inputs=np.zeros((2, 2)), labels=np.zeros(2, dtype=int))
+    assert "cannot judge" in answer_to(peers.folders[2], encode_line(Begin(slot=2, judged=1, model=str(model))))
+    odd = encode_line(Begin(slot=2, judged=1, model="a\0b"))
+    assert "cannot judge" in answer_to(peers.folders[2], odd)
     with PeerBeside(peers.folders[2]) as peer:
         peer.tell(Begin(slot=1))
     assert all(heard.decided for heard in elect(peers, 1).values())
+
+
+def answer_to(folder: Path, line: bytes) -> str:
+    """What trouble a line makes, said to who sent it."""
+    with Client(str(folder / CONTROL_NAME), family="AF_UNIX") as rude:
+        assert isinstance(decode_notice(rude.recv_bytes()), Greeting)
+        rude.send_bytes(line)
+        while rude.poll(10.0):
+            notice = decode_notice(rude.recv_bytes())
+            if isinstance(notice, Trouble):
+                return notice.text
+    raise AssertionError(f"nothing was said of {line[:60]!r}")
+
+
+def test_a_listener_that_fails_lets_go_of_its_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda hooked: failed.set())
+
+    def fails(line: bytes) -> None:
+        raise KeyError(line)
+
+    control = Control(tmp_path, GREETING, fails)
+    with Client(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as guest:
+        guest.send_bytes(b"anything")
+        assert guest.poll(5.0) and ends(guest.recv_bytes)
+    assert failed.wait(5.0)
+    control.close()
+
+
+def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, calls = Listener.accept, []
+
+    def accept(self: Listener) -> Any:
+        calls.append(1)
+        if len(calls) <= 2:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(self)
+
+    monkeypatch.setattr(Listener, "accept", accept)
+    control = Control(tmp_path, GREETING, lambda line: None)
+    with PeerBeside(tmp_path) as peer:
+        assert peer.greeting == GREETING
+    control.close()
+    assert len(calls) > 2
+
+
+def test_a_peer_that_hangs_is_given_up_also_when_too_many_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedelect.runtime.beside.asking._GREETING_S", 0.3)
+    with Listener(str(tmp_path / CONTROL_NAME), family="AF_UNIX", backlog=2):  # as one that is stopped: accepts nobody
+        began = time.monotonic()
+        said = []
+        for _ in range(5):
+            with pytest.raises(RunError, match="hangs") as told:
+                PeerBeside(tmp_path)
+            said.append(str(told.value))
+        assert time.monotonic() - began < 10.0
+    assert "did not greet" in said[0] and "takes no connection" in said[-1]
+
+
+def test_a_peer_that_stops_in_the_middle_of_a_word_is_given_up(tmp_path: Path) -> None:
+    with Listener(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as listener:
+        connection = dial(str(tmp_path / CONTROL_NAME), 0.2)
+        with listener.accept() as peer, connection:
+            os.write(peer.fileno(), struct.pack("!i", 100) + b"{")  # says that a hundred bytes come
+            with pytest.raises(OSError):
+                connection.recv_bytes()
+            with pytest.raises(OSError):
+                while True:
+                    connection.send_bytes(bytes(1 << 16))
 
 
 def test_a_path_too_long_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:

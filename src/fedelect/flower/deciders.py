@@ -53,6 +53,10 @@ class Decider(Protocol):
     def used(self) -> bool:
         """Whether it has decided anything yet."""
 
+    @property
+    def when_used(self) -> str:
+        """What to say if it has, and should not have."""
+
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Ask:
@@ -62,13 +66,17 @@ class Decider(Protocol):
         """Take in what came of the training, or that nothing did."""
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """The last slot, number `slot`, has been played, and this is the last model."""
+        """The last slot, number `slot`, has been played, now or before a restart, and this is the last model."""
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs to go on, plain values."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
+
+
+CLAIMED = "examples"
+"""Key of `SelectorDecides.state` beside the selector's own: over how many examples clients give noisy opinions."""
 
 
 class SelectorDecides:
@@ -110,6 +118,11 @@ class SelectorDecides:
         """Whether the selector has been asked before."""
         return bool(self.selector.state()["slot"] != 0)
 
+    @property
+    def when_used(self) -> str:
+        """A selector cannot begin again."""
+        return "the selector has been used before; a new run takes a new selector"
+
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Ask:
@@ -139,12 +152,12 @@ class SelectorDecides:
 
     def state(self) -> dict[str, Any]:
         """The selector's, and how many examples clients first claimed."""
-        return self.selector.state() | {_EXAMPLES: dict(self._examples)}
+        return self.selector.state() | {CLAIMED: dict(self._examples)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
         own = dict(state)
-        self._examples = dict(own.pop(_EXAMPLES, {}))
+        self._examples = dict(own.pop(CLAIMED, {}))
         self.selector = type(self.selector).restore(own)
 
     def _survey(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> Survey:
@@ -183,6 +196,3 @@ class SelectorDecides:
             trim=self._surveying.trim,
             private=self._surveying.privacy is not None,
         )
-
-
-_EXAMPLES = "examples"  # beside the selector's own state

@@ -3,11 +3,12 @@
 import copy
 import time
 
+import msgspec
 from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.errors import ConfigurationError, NoElection, RunError
-from fedelect.flower.deciders import Decider, Learnt
+from fedelect.flower.deciders import CLAIMED, Decider, Learnt
 from fedelect.flower.messages import LOG, Rounds, Trained
 from fedelect.flower.saves import (
     Save,
@@ -47,12 +48,13 @@ class Drive:
         self._writer = writer
         self._label = writer.header.labels[0]
         self._model: ArrayRecord | None = None
+        self._save: Save | None = None
         self.slot = 0
         self._resume()
 
     def play(self, initial: ArrayRecord) -> Result:
         """Play what is left of the run; `initial` is the initial model."""
-        in_a_row, left = 0, self._writer.header.slots - self.slot
+        in_a_row = 0
         if self._rounds.evaluate_fn is not None and self.slot == 0:
             central = self._rounds.evaluate_fn(0, initial)
             self._rounds.central_metrics.update({} if central is None else {0: central})
@@ -64,14 +66,21 @@ class Drive:
                     f"{in_a_row} slots in a row came to nothing, the last one because {record.note}; "
                     f"see to it, then start the same run again: what is recorded is kept"
                 )
-        if left > 0:
-            self._decides.close(self.slot, self._model or initial, self._rounds, self._strategy)
+        self._close(self._model or initial)
         return Result(
             arrays=self._model or initial,
             train_metrics_clientapp=self._rounds.train_metrics,
             evaluate_metrics_clientapp=self._rounds.evaluate_metrics,
             evaluate_metrics_serverapp=self._rounds.central_metrics,
         )
+
+    def _close(self, model: ArrayRecord) -> None:
+        """Let who decides end its work, and keep what it made of that: once is enough."""
+        before = self._decides.state()
+        self._decides.close(self.slot, model, self._rounds, self._strategy)
+        if self._save is not None and (state := self._decides.state()) != before:
+            self._save = msgspec.structs.replace(self._save, selector=state)
+            self._writer.save_checkpoint(self.slot, encode_save(self._save))
 
     def _resume(self) -> None:
         checkpoint = self._writer.load_checkpoint()
@@ -81,15 +90,16 @@ class Drive:
             if save.unsaved is not None:
                 raise RunError(f"the run in {self._writer.path} cannot be resumed: {save.unsaved}; begin a new folder")
             self.slot = save.slot
-            self._decides.restore(save.selector)
+            self._decides.restore({CLAIMED: save.examples} | save.selector if save.examples else save.selector)
             self._model = unpack_arrays(save.model)
+            self._save = save
             self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
                 restore_strategy(self._strategy, save.strategy)
             self._writer.append([save.record])
             LOG.info("going on after slot %d of the run in %s", self.slot, self._writer.path)
         elif self._decides.used:
-            raise ConfigurationError("the selector has been used before; a new run takes a new selector")
+            raise ConfigurationError(self._decides.when_used)
         if max(recorded, default=0) > self.slot:
             raise RunError(
                 f"{self._writer.path} has records up to slot {max(recorded)} but its last sound save is of slot "
@@ -151,7 +161,7 @@ class Drive:
                 if self._model is None:
                     LOG.warning("this run cannot be resumed: %s", unsaved)
         self.slot, self._model = record.slot, model
-        save = Save(
+        self._save = Save(
             slot=record.slot,
             selector=self._decides.state(),
             names=list(self._rounds.clients.names),
@@ -161,7 +171,7 @@ class Drive:
             unsaved=unsaved,
             record=record,
         )
-        self._writer.save_checkpoint(record.slot, encode_save(save))
+        self._writer.save_checkpoint(record.slot, encode_save(self._save))
         self._writer.append([record])
         return record
 

@@ -47,6 +47,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
+        examples: In saves of before, what is now in `selector`: over how many examples clients give noisy opinions.
         record: The slot's record.
     """
 
@@ -57,6 +58,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     strategy: dict[str, Any] | None = None
     unsaved: str | None = None
     registered: list[str] = []
+    examples: dict[int, int] = {}
     record: SlotRecord
 
 

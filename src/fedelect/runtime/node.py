@@ -45,7 +45,6 @@ from fedelect.protocol import (
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.talk import (
     SLOTS_NAME,
-    Agreed,
     Begin,
     Link,
     Missing,
@@ -57,7 +56,9 @@ from fedelect.runtime.talk import (
     SlotLog,
     Stop,
     Trouble,
+    agreed,
     encode_line,
+    recounted,
 )
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
@@ -161,9 +162,8 @@ class Node:
         elif isinstance(event, Begin):
             self._begin(event)
         elif isinstance(event, Recount):
-            for certificate in self._peer.chain.certificates:
-                if certificate.slot > event.after:
-                    self._tell_agreed(certificate)
+            for notice in recounted(self._peer.chain.certificates, event):
+                self._tell(notice)
 
     def _receive(self, frame: Frame) -> None:
         self._received += 1
@@ -197,6 +197,9 @@ class Node:
         self._learn(begin)
         if self._peer.state in OPEN and self._peer.slot == begin.slot:
             return  # said again, by somebody who did not know: it goes on
+        if self._peer.state in OPEN and begin.slot < self._peer.slot:
+            self._no_part(begin, f"slot {self._peer.slot} is being elected for")  # and goes on
+            return
         if self._peer.state in OPEN:
             self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
         self._write_log()
@@ -208,11 +211,14 @@ class Node:
                 self._journal.keep_opinion(begin.judged, opinion)
             effects = self._peer.begin_slot(begin.slot, opinion)
         except LocalProtocolError as error:
-            self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {error}"))
+            self._no_part(begin, str(error))
             return
         self._deadlines.clear()
         self._log = SlotLog(slot=begin.slot, judged=begin.judged, opinion=begin.opinion, began_s=now)
         self._carry_out(effects)
+
+    def _no_part(self, begin: Begin, reason: str) -> None:
+        self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {reason}"))
 
     def _learn(self, begin: Begin) -> None:
         try:
@@ -263,7 +269,7 @@ class Node:
     def _note(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
             self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=time.monotonic())
-            self._tell_agreed(effect.certificate)
+            self._tell(agreed(effect.certificate))
         elif isinstance(effect, SlotSkipped):
             self._amend(reason=effect.reason, ended_s=time.monotonic())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
@@ -277,10 +283,6 @@ class Node:
         if phase != self._told_phase and self._peer.state not in (State.IDLE, State.SETTLED):
             self._told_phase = phase
             self._tell(Phase(slot=phase[0], phase=phase[1].value, sent=self._sent, sent_bytes=self._sent_bytes))
-
-    def _tell_agreed(self, certificate: Certificate) -> None:
-        shown = encode(certificate).hex()
-        self._tell(Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=shown))
 
     def _amend(self, **changes: object) -> None:
         if self._log is not None:

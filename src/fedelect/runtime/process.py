@@ -65,7 +65,7 @@ def judge_on_own_share(folder: Path, model: Path) -> float:
         with np.load(folder / SHARE_NAME, allow_pickle=False) as share:
             inputs, labels = share["inputs"], share["labels"]
         return accuracy(linear_scores(np.load(model, allow_pickle=False), inputs), labels)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, EOFError, ValueError, KeyError) as error:
         raise ConfigurationError(
             f"cannot judge {model} on {folder / SHARE_NAME}: {error}; a share holds `inputs` and `labels`"
         ) from error
@@ -177,6 +177,8 @@ def _obey(folder: Path, line: bytes, inbox: Inbox, tell: Callable[[Notice], None
         inbox.put(_with_opinion(folder, command) if isinstance(command, Begin) else command)
     except FedelectError as error:
         tell(Trouble(text=str(error)))
+    except Exception as error:  # whatever a line, or a file that it names, can cause: the peer goes on
+        tell(Trouble(text=f"a command could not be carried out: {type(error).__name__}: {error}"))
 
 
 def _with_opinion(folder: Path, begin: Begin) -> Begin:

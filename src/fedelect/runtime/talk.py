@@ -3,12 +3,17 @@
 No notice holds an opinion, a mean, a belief or an index: those stay in the peer's own folder (`SlotLog`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from fedelect.errors import ConfigurationError
+from fedelect.protocol import Certificate, encode
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""The number of a slot, or how many; no other fits into a frame."""
 
 
 class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
@@ -22,17 +27,25 @@ class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_field
         certificates: The last certificates, oldest first, hexadecimal; for peers that missed them.
     """
 
-    slot: int
-    judged: int = 0
+    slot: Count
+    judged: Count = 0
     opinion: float | None = None
     model: str | None = None
     certificates: tuple[str, ...] = ()
 
 
 class Recount(Struct, frozen=True, kw_only=True, tag="recount", forbid_unknown_fields=True):
-    """Say `agreed` again for every certificate of a slot after `after`, oldest first; for a server that missed some."""
+    """Say `agreed` again for the certificates of slots after `after`, oldest first; for a server that missed some.
 
-    after: int = 0
+    Attributes:
+        after: The last slot that is known.
+        most: How many to show at most; None for all.
+        token: Said again in `recounted`, which comes after them.
+    """
+
+    after: Count = 0
+    most: Count | None = None
+    token: str = ""
 
 
 class Stop(Struct, frozen=True, tag="stop", forbid_unknown_fields=True):
@@ -95,6 +108,13 @@ class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
     certificate: str
 
 
+class Recounted(Struct, frozen=True, kw_only=True, tag="recounted"):
+    """All that a `recount` asked for has been said; `last` is the slot of the last one if later ones were left out."""
+
+    token: str
+    last: int | None = None
+
+
 class Skipped(Struct, frozen=True, kw_only=True, tag="skipped"):
     """This peer saw no certificate for the slot."""
 
@@ -122,7 +142,7 @@ class Greeting(Struct, frozen=True, kw_only=True, tag="greeting"):
     slot_s: float
 
 
-Notice = Link | Ready | Missing | Phase | Agreed | Skipped | Trouble | Greeting
+Notice = Link | Ready | Missing | Phase | Agreed | Recounted | Skipped | Trouble | Greeting
 """What a host says."""
 
 
@@ -168,9 +188,25 @@ SLOTS_NAME = "slots.jsonl"
 """Where a peer notes its slots, in its own folder."""
 
 
+def agreed(certificate: Certificate) -> Agreed:
+    """What is said of a certificate."""
+    return Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=encode(certificate).hex())
+
+
+def recounted(certificates: Iterable[Certificate], asked: Recount) -> list[Notice]:
+    """What is answered to a `recount`; the certificates are all that there are, oldest first."""
+    wanted = [certificate for certificate in certificates if certificate.slot > asked.after]
+    shown = wanted[: asked.most]
+    last = shown[-1].slot if shown and len(shown) < len(wanted) else None
+    return [*map(agreed, shown), Recounted(token=asked.token, last=last)]
+
+
 def encode_line(item: Command | Notice | SlotLog) -> bytes:
     """One line."""
     return msgspec.json.encode(item) + b"\n"
+
+
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def decode_command(line: bytes) -> Command:
@@ -181,7 +217,7 @@ def decode_command(line: bytes) -> Command:
     """
     try:
         return msgspec.json.decode(line, type=Begin | Recount | Stop)
-    except msgspec.MsgspecError as error:
+    except _MALFORMED as error:
         raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
 
 
@@ -192,9 +228,14 @@ def decode_notice(line: bytes) -> Notice:
         ConfigurationError: It is none.
     """
     try:
-        return msgspec.json.decode(line, type=Link | Ready | Missing | Phase | Agreed | Skipped | Trouble | Greeting)
-    except msgspec.MsgspecError as error:
+        return _notices.decode(line)
+    except _MALFORMED as error:
         raise ConfigurationError(f"no notice of a peer: {error}") from error
+
+
+_notices: msgspec.json.Decoder[Notice] = msgspec.json.Decoder(
+    Link | Ready | Missing | Phase | Agreed | Recounted | Skipped | Trouble | Greeting
+)
 
 
 def decode_logs(content: bytes) -> list[SlotLog]:

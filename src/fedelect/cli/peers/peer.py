@@ -1,5 +1,6 @@
 """`fedelect peer`: be one real peer, from its folder."""
 
+import os
 import signal
 import sys
 import threading
@@ -33,8 +34,11 @@ def peer(
 
     def tell(notice: Notice) -> None:
         with lock:
-            sys.stdout.buffer.write(encode_line(notice))
-            sys.stdout.buffer.flush()
+            try:
+                sys.stdout.buffer.write(encode_line(notice))
+                sys.stdout.buffer.flush()
+            except OSError:  # whoever read them is gone; the peer goes on, and says the rest to nobody
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:

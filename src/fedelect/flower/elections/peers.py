@@ -1,7 +1,9 @@
 """The server's end: it asks the clients to elect, and believes certificates, nothing else. It holds no key."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -9,15 +11,18 @@ import msgspec
 from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
-from fedelect.errors import NoElection, RemoteProtocolError, StateError
+from fedelect.errors import NoElection, RemoteProtocolError, RunError, StateError
 from fedelect.flower.deciders import Learnt
-from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Request, read_answer
-from fedelect.flower.messages import LOG, Rounds, Trained
+from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Outcome, Request, read_answer
+from fedelect.flower.messages import LOG, Enough, Rounds, Trained
 from fedelect.flower.settings import About
 from fedelect.protocol import Admission, Certificate, CertificateChain, decode_record, encode
 from fedelect.runtime.roster import read_roster
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.vocabulary import Ask, ClientId
+
+GRACE_S = 30.0
+"""Once an answer shows the slot's certificate, the others are waited for so long: no answer is needed any more."""
 
 LABEL = "peers"
 """What the election is called in the records."""
@@ -40,6 +45,7 @@ class PeersDecide:
         self._config = self.roster.config()
         self.chain = CertificateChain(self._config, Ed25519Verifier())
         self._judged = 0  # the slot that the model in hand was trained in
+        self._restored = False
         self._said = ""  # how the last election went, in words
 
     @property
@@ -69,6 +75,11 @@ class PeersDecide:
         """Whether there is a certificate."""
         return len(self.chain) > 0
 
+    @property
+    def when_used(self) -> str:
+        """The strategy knows another run's elections."""
+        return "this strategy has been started before; make a new one, which takes up what its run folder holds"
+
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Ask:
@@ -87,8 +98,13 @@ class PeersDecide:
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
         """One more election, in which the last model is judged; nobody trains on it."""
-        if self._judged > 0:
-            self._hold(slot + 1, model, rounds, strategy)
+        if self._judged == 0 or self.chain.slot > slot:
+            return
+        there = rounds.clients.where()
+        if len(there) < self.needed:
+            LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), self.needed)
+            return
+        self._hold(slot + 1, model, rounds, strategy)
 
     def state(self) -> dict[str, Any]:
         """The certificates, and the slot that the model was trained in."""
@@ -102,28 +118,48 @@ class PeersDecide:
             self._judged = int(state["judged"])
             self.chain = CertificateChain(self._config, Ed25519Verifier())
             self.chain.extend([record for record in records if isinstance(record, Certificate)])
+            self._restored = True
         except (KeyError, TypeError, ValueError, RemoteProtocolError) as error:
             raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
 
     def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all."""
+        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all.
+
+        Raises:
+            RunError: The peers are past the slots of a run that was never interrupted: they elected for another one.
+        """
         if self.chain.slot >= slot:  # history as the peers showed it is ahead of this run
             self._said = "the clients' elections are past it"
             return
-        unlinked = self._ask(slot, self.chain.slot, None, model, rounds, strategy)
-        if unlinked and self.chain.slot < slot:
-            self._ask(slot, 0, unlinked, model, rounds, strategy)
+        after, only, whole = self.chain.slot, None, False
+        outcomes: dict[ClientId, Outcome | None] = {}
+        while True:
+            shown = self._ask(slot, after, only, outcomes, model, rounds, strategy)
+            if self.chain.slot >= slot:
+                break
+            if shown.unlinked and not whole:
+                after, only, whole = 0, shown.unlinked, True
+            elif shown.last > after and shown.agreed:  # an answer holds no more than `MOST_CERTIFICATES`
+                after, only = shown.last, shown.agreed
+            else:
+                break
+        if self.chain.slot > slot and not self._restored:
+            raise RunError(
+                f"these peers have elected up to slot {self.chain.slot} for another run; restore its folder, or found "
+                f"a new federation (fedelect peers init) and begin a new folder"
+            )
 
     def _ask(
         self,
         slot: int,
         after: int,
         only: Collection[ClientId] | None,
+        outcomes: dict[ClientId, Outcome | None],
         model: ArrayRecord,
         rounds: Rounds,
         strategy: Strategy,
-    ) -> list[ClientId]:
-        """Ask these (None: everybody that is there) to elect; returns whose certificates could not be linked."""
+    ) -> "_Shown":
+        """Ask these (None: everybody that is there) to elect, and note in `outcomes` how it went at each."""
         last = tuple(encode(certificate) for certificate in self.chain.certificates[-1:])
 
         def request(client: ClientId) -> Any:
@@ -137,24 +173,33 @@ class PeersDecide:
             ).record()
 
         judged = (self._judged, model) if self._judged > 0 else None
-        answers, asked = rounds.ask_all(strategy, judged, message_type=ELECTION, record=RECORD, fill=request, only=only)
-        failures, unlinked = dict(answers.failures), []
-        outcomes: Counter[str] = Counter()
+        enough = Enough(lambda reply: self._decided_by(reply, slot), GRACE_S)
+        answers, asked = rounds.ask_all(
+            strategy, judged, message_type=ELECTION, record=RECORD, fill=request, only=only, enough=enough
+        )
+        outcomes.update(dict.fromkeys(asked))
+        failures, shown = dict(answers.failures), _Shown()
         for client, reply in answers.replies.items():
             try:
                 answer = self._read(reply, slot)
-                outcomes[answer.outcome] += 1
-                if not self._admit(answer.certificates):
-                    unlinked.append(client)
+                outcomes[client] = answer.outcome
+                self._admit(answer.certificates, shown, client)
+                shown.agreed += [client] if answer.outcome == "agreed" else []
             except RemoteProtocolError as reason:
-                failures[client] = f"its answer counts for nothing: {reason}"
+                failures[client], outcomes[client] = f"its answer counts for nothing: {reason}", None
         for client, why in sorted(failures.items()):
             LOG.warning("slot %d: %s takes no part in the election: %s", slot, rounds.clients.listed([client]), why)
-        outcomes["without a sound answer"] = len(failures)
-        counted = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
-        self._said = f"of {len(asked)} clients asked: {counted or 'nobody'}"
+        counts = Counter(outcome or "without a sound answer" for outcome in outcomes.values())
+        counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+        self._said = f"of {len(outcomes)} clients asked: {counted or 'nobody'}"
         LOG.info("slot %d: election: %s", slot, self._said)
-        return unlinked
+        return shown
+
+    def _decided_by(self, reply: Message, slot: int) -> bool:
+        """Whether the slot's certificate is known, with what this answer shows."""
+        with contextlib.suppress(RemoteProtocolError):  # it is read again, and named, when all are there
+            self._admit(self._read(reply, slot).certificates)
+        return self.chain.at(slot) is not None
 
     def _read(self, reply: Message, slot: int) -> Answer:
         try:
@@ -164,16 +209,26 @@ class PeersDecide:
         except Exception as error:  # what Flower makes of hostile bytes
             raise RemoteProtocolError(f"it cannot be read: {type(error).__name__}") from error
 
-    def _admit(self, shown: Sequence[bytes]) -> bool:
-        """Add what verifies, oldest first; returns whether all of it could be linked.
+    def _admit(self, frames: Sequence[bytes], shown: "_Shown | None" = None, client: ClientId = 0) -> None:
+        """Add what verifies, oldest first; what a client showed is noted in `shown`.
 
         Raises:
             RemoteProtocolError: Something among it is no certificate of this election; what came before is kept.
         """
-        linked = True
-        for frame in shown:
+        shown = _Shown() if shown is None else shown
+        for frame in frames:
             certificate = decode_record(frame)
             if not isinstance(certificate, Certificate):
                 raise RemoteProtocolError(f"it shows a {type(certificate).__name__} in place of a certificate")
-            linked = self.chain.add(certificate) is not Admission.UNLINKED and linked
-        return linked
+            if self.chain.add(certificate) is Admission.UNLINKED and client not in shown.unlinked:
+                shown.unlinked.append(client)
+            shown.last = max(shown.last, certificate.slot)
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What clients showed: who has the slot's certificate, whose could not be linked, and the last slot of all."""
+
+    agreed: list[ClientId] = field(default_factory=list)
+    unlinked: list[ClientId] = field(default_factory=list)
+    last: int = 0

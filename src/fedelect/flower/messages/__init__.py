@@ -2,6 +2,7 @@
 
 from fedelect.flower.messages.exchange import LOG as LOG
 from fedelect.flower.messages.exchange import Answers as Answers
+from fedelect.flower.messages.exchange import Enough as Enough
 from fedelect.flower.messages.exchange import exchange as exchange
 from fedelect.flower.messages.nodes import Clients as Clients
 from fedelect.flower.messages.nodes import Directory as Directory
@@ -19,6 +20,7 @@ __all__ = [
     "Answers",
     "Clients",
     "Directory",
+    "Enough",
     "EvaluateFunction",
     "Identity",
     "Rounds",

@@ -7,7 +7,7 @@ wants to send is taken over and addressed to the clients that were chosen.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +38,26 @@ class Answers:
     failures: dict[ClientId, str] = field(default_factory=dict)
 
 
-def exchange(grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float) -> Answers:
-    """Send every client its message and wait until all have answered or the time is up."""
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """When the answers of some make it needless to wait long for the rest.
+
+    Attributes:
+        reached: Told of each answer as it comes; returns whether it is so.
+        grace_s: How long to wait for the others then.
+    """
+
+    reached: Callable[[Message], bool]
+    grace_s: float
+
+
+def exchange(
+    grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float, enough: Enough | None = None
+) -> Answers:
+    """Send every client its message and wait until all have answered, the time is up, or enough have answered."""
     if not asked:
         return Answers()
-    until = time.monotonic() + timeout_s
+    began, limit_s = time.monotonic(), timeout_s
     waiting = _push(grid, asked)
     arrived: dict[ClientId, Message] = {}
     pause = _FIRST_LOOK_S
@@ -51,7 +66,10 @@ def exchange(grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float)
             client = waiting.pop(reply.metadata.reply_to_message_id, None)
             if client is not None:
                 arrived[client] = reply
-        left = until - time.monotonic()
+                if enough is not None and enough.reached(reply):
+                    limit_s = min(timeout_s, round(time.monotonic() - began + enough.grace_s, 1))
+                    enough = None
+        left = began + limit_s - time.monotonic()
         if not waiting or left <= 0:
             break
         time.sleep(min(pause, left))
@@ -60,7 +78,7 @@ def exchange(grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float)
     answers = Answers()
     for client in sorted(asked):
         if client in late:
-            answers.failures[client] = f"no answer within {timeout_s:g} s"
+            answers.failures[client] = f"no answer within {limit_s:g} s"
         elif client not in arrived:
             answers.failures[client] = "the message could not be sent"
         elif arrived[client].has_error():

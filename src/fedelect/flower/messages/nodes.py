@@ -180,7 +180,7 @@ def _is_name(name: str) -> bool:
 
 _REMEDY = (
     "register it with `flwr supernode register KEY --name NAME`, or start it with --node-config 'client=\"NAME\"' and "
-    "call fedelect.flower.introduce(app) in the client app, or see `identity` of GoalDirected"
+    "call fedelect.flower.introduce(app) in the client app, or see `identity` of the strategy"
 )
 
 

@@ -13,7 +13,16 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.messages.exchange import LOG, Answers, ChosenNodes, addressed, all_finite, exchange, sound_updates
+from fedelect.flower.messages.exchange import (
+    LOG,
+    Answers,
+    ChosenNodes,
+    Enough,
+    addressed,
+    all_finite,
+    exchange,
+    sound_updates,
+)
 from fedelect.flower.messages.nodes import Clients
 from fedelect.vocabulary import ClientId, Cohort
 
@@ -115,6 +124,7 @@ class Rounds:
         record: str,
         fill: Callable[[ClientId], ConfigRecord],
         only: Collection[ClientId] | None = None,
+        enough: Enough | None = None,
     ) -> tuple[Answers, list[ClientId]]:
         """What clients reply to a message of another type, and who was asked.
 
@@ -125,6 +135,7 @@ class Rounds:
             record: Name of the record that is added to what an evaluation holds.
             fill: That record, for each client.
             only: Whom to ask of those that are there; None for all.
+            enough: When not to wait for all of them.
         """
         there = {client: node for client, node in self.clients.where().items() if only is None or client in only}
         plain = {} if judged is None or not there else self._to_judge(strategy, *judged, there)
@@ -133,7 +144,7 @@ class Rounds:
             content = RecordDict(dict(plain[client].content) if client in plain else {})
             content[record] = fill(client)
             asked[client] = Message(content, dst_node_id=node, message_type=message_type, ttl=self.timeout_s)
-        return exchange(self.grid, asked, timeout_s=self.timeout_s), list(there)
+        return exchange(self.grid, asked, timeout_s=self.timeout_s, enough=enough), list(there)
 
     def _to_judge(
         self, strategy: Strategy, slot: int, model: ArrayRecord, there: Mapping[ClientId, int]

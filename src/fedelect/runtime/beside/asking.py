@@ -1,15 +1,29 @@
 """The other end: a program beside the peer that hands it an opinion and waits for the election to end."""
 
+import secrets
 import time
 from dataclasses import dataclass
-from multiprocessing.connection import Client
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.runtime.beside.control import LONGEST_LINE, socket_path
-from fedelect.runtime.talk import Agreed, Begin, Command, Greeting, Notice, Recount, Skipped, decode_notice, encode_line
+from fedelect.runtime.beside.control import LONGEST_LINE, dial, socket_path
+from fedelect.runtime.talk import (
+    Agreed,
+    Begin,
+    Command,
+    Greeting,
+    Notice,
+    Recount,
+    Recounted,
+    Skipped,
+    decode_notice,
+    encode_line,
+)
+
+PAGE = 256
+"""So many certificates a peer is asked to show at a time: one that is behind in reading would be let go."""
 
 _GREETING_S = 10.0
 
@@ -19,8 +33,9 @@ class Heard:
     """What a peer said of an election.
 
     Attributes:
-        certificates: Of the slots after the one that was named, oldest first, hexadecimal.
-        decided: Whether the last of them is of the slot that was elected for.
+        certificates: Of the slots after the one that was named, oldest first, hexadecimal; also of slots after the
+            one that was elected for, if the peers are past it.
+        decided: Whether the slot that was elected for is among them.
         reason: Why there is none for it, in words that are for this machine only.
     """
 
@@ -41,19 +56,23 @@ class PeerBeside:
         greeting: Who the peer is.
 
     Raises:
-        RunError: Nobody listens there.
+        RunError: Nobody listens there, or who does hangs.
     """
 
     def __init__(self, folder: Path) -> None:
         path = socket_path(folder)
         try:
-            self._connection = Client(path, family="AF_UNIX")
+            self._connection = dial(path, _GREETING_S)
+        except TimeoutError as error:
+            raise RunError(f"the peer on {path} hangs: it takes no connection; start it again") from error
         except OSError as error:
             raise RunError(
                 f"no peer listens on {path}: {error.strerror}; start it: fedelect peer {folder} --control"
             ) from error
         try:
             notice = self._next(time.monotonic() + _GREETING_S)
+            if notice is None:
+                raise RunError(f"the peer on {path} hangs: it did not greet within {_GREETING_S:g} s; start it again")
             if not isinstance(notice, Greeting):
                 raise RunError(f"what listens on {path} did not greet as a peer does")
             self.greeting = notice
@@ -73,7 +92,8 @@ class PeerBeside:
     ) -> Heard:
         """Take part in the election for `slot`, and wait until it ends.
 
-        An election that goes on already, or has been decided, is not disturbed: one is told how it ends, or ended.
+        First the peer is asked what was elected before. An election that goes on already, or has been decided, is not
+        disturbed: one is told how it ends, or ended.
 
         Args:
             slot: The slot to elect for.
@@ -87,17 +107,33 @@ class PeerBeside:
             RunError: The peer went away.
         """
         until = time.monotonic() + within_s
-        self.tell(Recount(after=after))
-        self.tell(Begin(slot=slot, judged=judged, opinion=opinion, certificates=certificates))
         found: dict[int, str] = {}
-        while (notice := self._next(until)) is not None:
-            if isinstance(notice, Agreed) and after < notice.slot <= slot:
+        recounted = self._recount(after, found, until)
+        if recounted:  # decided or not: its opinion may still count
+            self.tell(Begin(slot=slot, judged=judged, opinion=opinion, certificates=certificates))
+        while recounted and slot not in found and (notice := self._next(until)) is not None:
+            if isinstance(notice, Agreed) and notice.slot > after:
                 found[notice.slot] = notice.certificate
-            if isinstance(notice, Agreed) and notice.slot == slot:
-                return Heard(_in_order(found), True)
             if isinstance(notice, Skipped) and notice.slot == slot:
                 return Heard(_in_order(found), False, notice.reason)
-        return Heard(_in_order(found), False, f"the peer had not decided within {within_s:g} s")
+        reason = "" if slot in found else f"the peer had not decided within {within_s:g} s"
+        return Heard(_in_order(found), slot in found, reason)
+
+    def _recount(self, after: int, found: dict[int, str], until: float) -> bool:
+        """Have all certificates after a slot shown, a page at a time; returns whether there was time for it."""
+        last: int | None = after
+        while last is not None:
+            token = secrets.token_hex(8)  # others are answered here, too
+            self.tell(Recount(after=last, most=PAGE, token=token))
+            while (notice := self._next(until)) is not None:
+                if isinstance(notice, Agreed) and notice.slot > after:
+                    found[notice.slot] = notice.certificate
+                if isinstance(notice, Recounted) and notice.token == token:
+                    last = notice.last
+                    break
+            else:
+                return False
+        return True
 
     def tell(self, command: Command) -> None:
         """Give the peer a command."""

@@ -5,12 +5,15 @@ is greeted, then hears every notice from that moment on. One that does not read 
 """
 
 import contextlib
+import errno
 import os
 import queue
 import socket
+import struct
 import threading
+import time
 from collections.abc import Callable
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 
 from fedelect.errors import ConfigurationError, RunError
@@ -26,6 +29,7 @@ _LONGEST_PATH = 107  # bytes, on Linux
 _NOTICES_KEPT = 4096
 _BACKLOG = 16
 _END_S = 5.0
+_PAUSE_S = 0.1
 
 
 def socket_path(folder: Path) -> str:
@@ -40,6 +44,30 @@ def socket_path(folder: Path) -> str:
             f"the path of the control socket {path} has more than {_LONGEST_PATH} bytes; use a shorter folder"
         )
     return path
+
+
+def dial(path: str, within_s: float) -> Connection:
+    """Connect to the socket of a peer, which may hang: neither this nor any later word to it takes longer than that.
+
+    Raises:
+        OSError: Nobody listens, or who listens does not answer.
+    """
+    until = time.monotonic() + within_s
+    with socket.socket(socket.AF_UNIX) as line:
+        line.setblocking(False)
+        while True:
+            try:
+                line.connect(path)
+                break
+            except BlockingIOError:  # more than it accepts are waiting
+                if time.monotonic() > until:
+                    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
+                time.sleep(_PAUSE_S)
+        line.setblocking(True)
+        limit = struct.pack("ll", int(within_s), int(within_s % 1.0 * 1e6))
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        return Connection(line.detach())
 
 
 class Control:
@@ -82,7 +110,7 @@ class Control:
         with self._lock:
             self._closed = True
         with contextlib.suppress(OSError):
-            Client(self._path, family="AF_UNIX").close()  # wakes the thread that waits for somebody
+            dial(self._path, _END_S).close()  # wakes the thread that waits for somebody
         self._thread.join(_END_S)
         self._listener.close()
         with self._lock:
@@ -96,8 +124,11 @@ class Control:
         while True:
             try:
                 connection = self._listener.accept()
-            except OSError:
-                return
+            except OSError:  # too many open files, or somebody who hung up at once
+                if self._closed:
+                    return
+                time.sleep(_PAUSE_S)
+                continue
             with self._lock:
                 if self._closed:
                     connection.close()
@@ -139,15 +170,17 @@ class _Guest:
         self._listens.join(within_s)
 
     def _listen(self) -> None:
-        with contextlib.suppress(OSError, EOFError):
-            while True:
-                self._heard(self._connection.recv_bytes(LONGEST_LINE))
-        self._gone(self)
-        self.dismiss()
-        with contextlib.suppress(queue.Full):
-            self._waiting.put_nowait(None)
-        self._speaks.join()
-        self._connection.close()
+        try:
+            with contextlib.suppress(OSError, EOFError):
+                while True:
+                    self._heard(self._connection.recv_bytes(LONGEST_LINE))
+        finally:
+            self._gone(self)
+            self.dismiss()
+            with contextlib.suppress(queue.Full):
+                self._waiting.put_nowait(None)
+            self._speaks.join()
+            self._connection.close()
 
     def _speak(self) -> None:
         with contextlib.suppress(OSError):
