@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.flower.election_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
+from tests.flower.elected_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
 from tests.flower.fake_grid import initial_arrays
 from tests.flower.test_goal_directed import records
 from tests.flower.what_the_server_sees import complaints, kept, secrets_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from flwr.app import ConfigRecord, Message, RecordDict
-from tests.flower.election_kit import CLIENTS, Federation, elective, start, statuses
+from tests.flower.elected_kit import CLIENTS, Federation, elective, start, statuses
 from tests.flower.fake_grid import initial_arrays
 from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation

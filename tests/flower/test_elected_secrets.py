@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flwr.app import ConfigRecord, Context, Message, MetricRecord
 from flwr.clientapp.typing import ClientAppCallable
-from tests.flower.election_kit import TRAINING, L, elective
+from tests.flower.elected_kit import TRAINING, L, elective
 from tests.flower.fake_grid import initial_arrays
 from tests.flower.what_the_server_sees import Received, complaints, encodings, secrets_of, telling, traces
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
-from tests.flower.election_kit import CLIENTS, Federation, elective, runner, start, statuses
+from tests.flower.elected_kit import CLIENTS, Federation, elective, runner, start, statuses
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
