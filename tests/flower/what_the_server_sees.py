@@ -1,5 +1,6 @@
 """A witness at the server's door: all that reached it, by field and by byte, against what it must not know."""
 
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -121,21 +122,22 @@ def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[s
 def kept(folder: Path, log: str, secrets: Mapping[str, set[float]]) -> list[str]:
     """Where a secret number stands in what the server wrote down: the files of its run folder, and its log.
 
-    Models and signatures are as good as random: the files are searched for what cannot be met by chance.
+    Models, signatures and times are as good as random: it is searched for what cannot be met by chance.
     """
-    found = [f"the log holds {one}" for one in traces(log.encode(), log.encode(), secrets)]
+    found = [f"the log holds {one}" for one in traces(log.encode(), b"", secrets, shortest=6)]
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        found += [f"{file.name} holds {one}" for one in traces(file.read_bytes(), b"", secrets)]
+        content = re.sub(rb'"seconds":[0-9.e+-]+', b"", file.read_bytes())
+        found += [f"{file.name} holds {one}" for one in traces(content, b"", secrets, shortest=6)]
     return found
 
 
-def traces(content: bytes, opaque: bytes, secrets: Mapping[str, set[float]]) -> list[str]:
-    """Where a secret number stands in these bytes, in any of its usual forms."""
+def traces(content: bytes, opaque: bytes, secrets: Mapping[str, set[float]], *, shortest: int = 1) -> list[str]:
+    """Where a secret number stands in these bytes, in any of its usual forms of at least so many bytes."""
     found = []
     for name, values in secrets.items():
         for value in values:
             long, short = encodings(value)
-            hits = [how for how, code in long.items() if code in content]
+            hits = [how for how, code in long.items() if len(code) >= shortest and code in content]
             hits += [how for how, code in short.items() if code in opaque]
             found += [f"the {name} {value!r} as {how}" for how in hits]
     return found
