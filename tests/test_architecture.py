@@ -4,6 +4,7 @@ import ast
 import importlib
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,3 +65,9 @@ def test_importing_fedelect_and_its_selectors_loads_numpy_and_nothing_heavier() 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numpy" in loaded
     assert not {"msgspec", "typer", "rich", "sklearn", "matplotlib", "scipy", "numba", "torch"} & set(loaded)
+
+
+def test_no_two_test_files_have_the_same_name() -> None:
+    # pytest imports them by their bare names, and finds the second of two only when both are collected.
+    names = Counter(path.name for path in Path(__file__).parent.rglob("*.py"))
+    assert [name for name, count in names.items() if count > 1 and name != "__init__.py"] == []
