@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ from tests.runtime.real_kit import QUICK, START_S, Real, real, votes_of
 from fedelect.protocol import FRAME_LIMIT, GossipMessage, SignedValue, encode
 from fedelect.runtime.demo import ServerSide
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity, renew
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import Crew, Ended
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Link, Missing, Ready, Trouble, decode_logs
+from fedelect.runtime.talk import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
 from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
 
@@ -130,6 +131,23 @@ def forgery(fed: Real, receiver: int) -> GossipMessage:
     return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(value,))
 
 
+def insist(fed: Real, links: ZenohTransport, frames: tuple[bytes, ...], refusals: int) -> None:
+    """Send the frames to clients 0 to 3 until each has told of so many refusals: a link that is busy drops some."""
+    told = Counter(client for client, notice in fed.heard if isinstance(notice, Trouble))
+
+    def hear(client: int, notice: Notice | Ended) -> bool:
+        fed.heard.append((client, notice))
+        told[client] += isinstance(notice, Trouble)
+        return min(told[n] for n in range(4)) >= refusals
+
+    until = time.monotonic() + START_S
+    while min(told[n] for n in range(4)) < refusals and time.monotonic() < until:
+        for neighbour in range(4):
+            for frame in frames:
+                links.send(neighbour, frame)
+        fed.crew.listen(hear, 1.0)
+
+
 def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused_and_the_others_decide(
     tmp_path: Path,
 ) -> None:
@@ -155,6 +173,7 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
                 links.send(neighbour, encode(forgery(fed, neighbour)))
             links.send(0, bytes(3 * FRAME_LIMIT))  # more than the links themselves take
             fed.finish(2, [0, 1, 2, 3])
+            insist(fed, links, (b"", certificate, *kept[:1]), refusals=4)
         finally:
             links.close()
     refused = [sum(log.refused for log in decode_logs((fed.folders[n] / SLOTS_NAME).read_bytes())) for n in range(4)]
