@@ -14,7 +14,7 @@ from fedelect.records import mean_opinion, read_run
 from fedelect.reproduce.blocks import read_block, write_block
 from fedelect.reproduce.catalogue import PRESETS
 from fedelect.reproduce.measurements import Context, keep_measurement, read_measurement
-from fedelect.reproduce.measurements.losses import Losses
+from fedelect.reproduce.measurements.losses import Losses, RoundLosses
 from fedelect.reproduce.player import play_block
 from fedelect.reproduce.runner import Library, estimated_seconds, in_order, play, seconds_for_a_slot
 from fedelect.reproduce.series import Demand, Series, World
@@ -201,7 +201,7 @@ def test_the_experiments_come_one_after_the_other_each_with_first_blocks_first(t
 
 def test_a_measurement_of_another_size_seed_or_scenario_is_refused(tmp_path: Path) -> None:
     kept = library(tmp_path)
-    value = Losses(losses={2: [[1.0, 0.5]]})
+    value = Losses(losses={2: [RoundLosses(objective=[1.0, 0.5], selected=[0.9, 0.4])]})
     keep_measurement(kept, PRESETS["quick"], "losses", value)
     assert read_measurement(kept, PRESETS["quick"], "losses", Losses) == value
     with pytest.raises(RunMismatchError, match=r"losses\.json was made with another trials"):

@@ -38,7 +38,7 @@ from fedelect.reproduce.document import read_verdicts
 from fedelect.reproduce.measurements import keep_measurement
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
-from fedelect.reproduce.measurements.losses import Losses
+from fedelect.reproduce.measurements.losses import Losses, RoundLosses
 from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
 from fedelect.scenario import preset
 from fedelect.seeds import stream
@@ -168,7 +168,13 @@ def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
     ]
     gaps = {"optimum": 0.9, "smallest_gap": 0.1, "largest_gap": 0.2}
     world = RegretWorld(name="any", clients=6, budget=2, curves=curves, **gaps)
-    losses = {budget: (1.0 + rng.uniform(0, 0.02, (30, 15))).tolist() for budget in (5, 10, 15, 20)}
+    losses = {
+        budget: [
+            RoundLosses(objective=objective, selected=selected)
+            for objective, selected in (1.0 + rng.uniform(0, 0.02, (30, 2, 15))).tolist()
+        ]
+        for budget in (5, 10, 15, 20)
+    }
     return {
         "losses": Losses(losses=losses),
         "complexity": ComplexityTable(budget=5, slots=9, rows=rows),

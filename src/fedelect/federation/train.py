@@ -45,7 +45,7 @@ class Training:
     Attributes:
         model: (F+1, C) the global model after the last round.
         arrivals: (L, K) whose upload arrived in each round, columns in order of client number.
-        losses: (L,) after each round the new global model's mean loss over all training samples of the cohort;
+        losses: (L, N) after each round the new global model's mean loss over each client's own training samples;
             None unless asked for.
     """
 
@@ -127,8 +127,8 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
         )
         model = aggregate(uploads, sizes, arrivals[round_], model)
         if losses:
-            own = [mean_loss(loss, model, scenario.train_inputs[n], scenario.train_labels[n]) for n in cohort]
-            round_losses.append(float(np.average(own, weights=sizes)))
+            data = zip(scenario.train_inputs, scenario.train_labels, strict=True)
+            round_losses.append([mean_loss(loss, model, inputs, labels) for inputs, labels in data])
     return finished(scenario, model, arrivals, np.array(round_losses) if losses else None)
 
 

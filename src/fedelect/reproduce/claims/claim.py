@@ -2,9 +2,9 @@
 
 A claim has one or more checks. A check states that a measured mean lies in a range, and is judged by the mean's 95 %
 interval over trials: it holds if the whole interval is inside the range, fails if the whole interval is outside, and
-is undecided if the interval straddles an end of it. The claim holds if all checks hold, does not hold if all fail,
-holds in part if some hold, and is undecided otherwise. Where a check lacks results, the claim is not measured yet.
-Checks that decide nothing are shown beside the others.
+is undecided if the interval straddles an end of it. The claim holds if all checks hold, holds in part if some hold,
+does not hold if none does and some fail, and is undecided otherwise. Where a check lacks results, the claim is not
+measured yet. Checks that decide nothing are shown beside the others.
 """
 
 import math
@@ -22,6 +22,9 @@ VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "und
 
 UNDECIDED = "The interval reaches over an end of the claimed range: more trials would tell."
 """Why a claim is undecided, where nothing better is known."""
+
+REST_UNDECIDED = "No check fails. Where one is undecided its interval reaches over an end of the claimed range."
+"""Why a claim holds in part, where nothing speaks against the rest of it."""
 
 Measure = Callable[[Evidence], Interval | None]
 """Reads a mean with its interval off the results; None if they are not on file."""
@@ -147,6 +150,8 @@ class Finding:
     @property
     def why(self) -> str:
         """Why we think it came out so; empty only where nothing is measured yet."""
+        if self.verdict == "holds in part" and "fails" not in deciding(self.claim, self.outcomes):
+            return REST_UNDECIDED
         return self.claim.why.get(self.verdict, UNDECIDED if self.verdict == "undecided" else "")
 
 
@@ -154,23 +159,27 @@ def assess(claim: Claim, evidence: Evidence) -> Finding:
     """Judge a claim by the results on file."""
     measured = tuple(check.measure(evidence) for check in claim.checks)
     outcomes = tuple(check.claimed.judge(one) for check, one in zip(claim.checks, measured, strict=True))
-    deciding = [outcome for check, outcome in zip(claim.checks, outcomes, strict=True) if check.decides]
-    return Finding(claim=claim, measured=measured, outcomes=outcomes, verdict=verdict_of(deciding))
+    return Finding(claim=claim, measured=measured, outcomes=outcomes, verdict=verdict_of(deciding(claim, outcomes)))
+
+
+def deciding(claim: Claim, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes of the checks that the verdict depends on."""
+    return [outcome for check, outcome in zip(claim.checks, outcomes, strict=True) if check.decides]
 
 
 def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
     """The verdict on a claim from the outcomes of its checks, by the rule of this module.
 
     >>> verdict_of(["holds", "fails"]), verdict_of(["fails", "fails"]), verdict_of(["undecided", "fails"])
-    ('holds in part', 'does not hold', 'undecided')
+    ('holds in part', 'does not hold', 'does not hold')
     """
     if not outcomes or "not measured yet" in outcomes:
         return "not measured yet"
     if all(outcome == "holds" for outcome in outcomes):
         return "holds"
-    if all(outcome == "fails" for outcome in outcomes):
-        return "does not hold"
-    return "holds in part" if "holds" in outcomes else "undecided"
+    if "holds" in outcomes:
+        return "holds in part"
+    return "does not hold" if "fails" in outcomes else "undecided"
 
 
 def _trimmed(value: float, digits: int) -> str:

@@ -69,9 +69,14 @@ def difference_of_declines(one: tuple[Series, Series], other: tuple[Series, Seri
     return measure
 
 
-def slots_to(target: float) -> Reading:
-    """Slots until the average accuracy reaches the target; T where it never does."""
-    return lambda curves: slots_to_target(curves, target).slot.astype(np.float64)
+def slots_to(target: float, *, never: int | None = None) -> Reading:
+    """Slots until the average accuracy reaches the target; where it never does, `never`, or T if that is None."""
+
+    def reading(curves: Curves) -> Floats:
+        when = slots_to_target(curves, target)
+        return np.where(when.reached, when.slot, when.slot if never is None else never).astype(np.float64)
+
+    return reading
 
 
 def accuracy_at(target: float) -> Reading:

@@ -1,6 +1,7 @@
 """Claims about `1_2`: how many clients train, and which."""
 
 import itertools
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from fedelect.reproduce.claims.measures import accuracy_gain
 from fedelect.reproduce.measurements.losses import Losses
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.series import Series, World
+from fedelect.vocabulary import Floats
 
 SLOTS = 50
 ONE_POINT = 0.01
@@ -26,33 +28,40 @@ def random_of(budget: int) -> Series:
     return Series(selector="random", world=World(budget=budget))
 
 
+Loss = Literal["objective", "selected"]
+"""Which loss: the mean over all clients, or that of those who train."""
+
+
 def last_fall(budget: int) -> Measure:
-    """By what share of itself the training loss falls in the last round."""
+    """By what share of itself the loss over all clients falls in the last round."""
 
     def measure(evidence: Evidence) -> Interval | None:
-        measured = evidence.measurement("losses", Losses)
-        if measured is None or budget not in measured.losses:
-            return None
-        losses = np.array(measured.losses[budget])
-        return mean_interval((losses[:, -2] - losses[:, -1]) / losses[:, -2])
+        losses = _losses(evidence, budget, "objective")
+        return None if losses is None else mean_interval((losses[:, -2] - losses[:, -1]) / losses[:, -2])
 
     return measure
 
 
-def loss_gain(fewer: int, more: int) -> Measure:
+def loss_gain(fewer: int, more: int, kind: Loss) -> Measure:
     """By how much the last round's loss with `more` clients is below that with `fewer`, trial by trial."""
 
     def measure(evidence: Evidence) -> Interval | None:
-        measured = evidence.measurement("losses", Losses)
-        if measured is None or not {fewer, more} <= set(measured.losses):
-            return None
-        few, many = (np.array(measured.losses[budget])[:, -1] for budget in (fewer, more))
-        return mean_interval(few - many)
+        few, many = _losses(evidence, fewer, kind), _losses(evidence, more, kind)
+        return None if few is None or many is None else mean_interval(few[:, -1] - many[:, -1])
 
     return measure
 
 
+def _losses(evidence: Evidence, budget: int, kind: Loss) -> Floats | None:
+    """(trials, rounds), or None if they are not on file."""
+    measured = evidence.measurement("losses", Losses)
+    if measured is None or budget not in measured.losses:
+        return None
+    return np.array([getattr(one, kind) for one in measured.losses[budget]], dtype=np.float64)
+
+
 _STEPS = tuple(itertools.pairwise(BUDGETS))
+_LOSSES: dict[Loss, str] = {"objective": "over all clients", "selected": "over those who train"}
 
 CLAIMS = (
     Claim(
@@ -61,7 +70,7 @@ CLAIMS = (
         says="The training loss of every number of clients has converged after 15 rounds.",
         paper=f"{paper.ROUNDS_TO_CONVERGE} rounds",
         checks=tuple(
-            Check(name=f"fall in round 15, {k} clients, share", measure=last_fall(k), claimed=below(CONVERGED))
+            Check(name=f"fall in round 15, {k} clients, share", measure=last_fall(k), claimed=near(0.0, CONVERGED))
             for k in BUDGETS
         ),
         why={
@@ -78,16 +87,21 @@ CLAIMS = (
         says="The more clients train, the lower the training loss.",
         paper="-",
         checks=tuple(
-            Check(name=f"loss of {few} less loss of {many} clients", measure=loss_gain(few, many), claimed=above(0.0))
+            Check(
+                name=f"loss {name}: {few} less {many} clients",
+                measure=loss_gain(few, many, kind),
+                claimed=above(0.0),
+                decides=kind == "objective",
+            )
+            for kind, name in _LOSSES.items()
             for few, many in _STEPS
         ),
         why={
-            "holds": "More clients hold more samples, so an epoch takes more steps of the same size.",
-            "holds in part": "A lower training loss is not a better model: the loss is over the samples of those who "
-            "train, and few clients with few classes are easier to fit.",
-            "does not hold": "The loss is over the samples of those who train. Five clients with few classes each are "
-            "easier to fit than twenty that hold all classes; the better model (panel b) has the higher loss.",
-            "undecided": "The loss depends more on who trains than on how many.",
+            "holds": "Judged by the loss over all clients, which is what federated learning minimises in the paper: "
+            "the more of them train, the less of the data is left out.",
+            "holds in part": "Judged by the loss over all clients. Once most of the data take part, more clients "
+            "change little.",
+            "does not hold": "Judged by the loss over all clients: who trains matters more than how many.",
         },
     ),
     Claim(
@@ -176,14 +190,21 @@ CLAIMS = (
         says="Set 1 (the last five clients) is the worst, worse than random selection.",
         paper="-",
         checks=(
-            Check(
-                name="set 2 (random five) less set 1",
-                measure=accuracy_gain(RANDOM, LAST_FIVE, slots=SLOTS),
-                claimed=above(0.0),
+            *(
+                Check(
+                    name=f"{name} less set 1", measure=accuracy_gain(series, LAST_FIVE, slots=SLOTS), claimed=above(0.0)
+                )
+                for name, series in (
+                    ("set 2 (random five)", RANDOM),
+                    ("set 3 (all)", random_of(20)),
+                    ("set 4 (first five)", OPTIMAL),
+                )
             ),
         ),
         why={
-            "holds": "Five fixed skewed clients never see some classes; random cohorts hold one or two i.i.d. clients.",
+            "holds": "Of some classes these five skewed clients hold only few samples; most random cohorts have an "
+            "i.i.d. client among them.",
+            "holds in part": "Which five skewed clients are bad is luck of the drawing of the data.",
             "does not hold": "In this drawing of the data the last five clients happen to cover the classes well: "
             "which five skewed clients are bad is luck.",
             "undecided": "Which five skewed clients are bad is luck of the drawing of the data.",

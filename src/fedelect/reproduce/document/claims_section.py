@@ -10,13 +10,14 @@ RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
 95 % interval (Student's t over trials; Wilson's for shares of trials): it holds if the whole interval is in the
 claimed range, fails if the whole interval is outside, and is undecided if the interval straddles an end. A claim
-**holds** if all its checks hold, **does not hold** if all fail, **holds in part** if some hold, and is **undecided**
-otherwise. Two methods are compared trial by trial, for in a trial they share batch orders and upload luck. Where the
-paper states an accuracy, ours counts as the same within one point (0.01), its slots within 20 %, its elections within
-10 %; "never" is below 5 % of the trials; "close" and "hardly" are one point too. Times are one machine's: below a
-factor of two they count as alike, and their intervals are over repetitions. "-" stands where the paper states no
-figure. A verdict "so far" rests on fewer trials than planned, and says on how many; the rest may change it. Each claim
-is judged by the results of the commands that its section names."""
+**holds** if all its checks hold, **holds in part** if some hold, **does not hold** if none does and some fail, and is
+**undecided** otherwise. Two methods are compared trial by trial, for in a trial they share batch orders and upload
+luck. Where the paper states an accuracy, ours counts as the same within one point (0.01), its slots within 20 %, its
+elections within 10 %; "never" is below 5 % of the trials; "close" and "hardly" are one point too, and in the table at
+most the paper's own difference in slots and 20 % more. Times are one machine's: below a factor of two they count as
+alike, and their intervals are over repetitions. "-" stands where the paper states no figure. A verdict "so far" rests
+on fewer trials than planned, and says on how many; the rest may change it. Each claim is judged by the results of the
+commands that its section names."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:

@@ -13,10 +13,12 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         f"{data.iid_clients} hold i.i.d. data (also when N > 20), the others {skew}. Every client judges on its own "
         "share of the test set, which follows the global distribution. One drawing of data and places "
         f"(scenario seed {base.seed}) serves all trials; intervals are over selection, batch orders and upload luck, "
-        "not over drawings of the data.",
+        "not over drawings of the data. The first 20 clients hold the same training data at every N, and test shares "
+        "shrink as N grows, for they are dealt from the same 10,000 samples. A sample is dealt once as long as its "
+        "class lasts: at N = 60 a few, at N = 80 and 100 many are held by more than one client.",
         f"- **Start**: {base.start}. Every slot trains {base.rounds_per_slot} rounds from the same initial model, "
         "so rewards are stationary, as the paper's analysis assumes. Batch orders are drawn once for each "
-        f"{model.shuffle}.",
+        f"{model.shuffle}: that was set before the calibration, for speed, and all its settings share it.",
         "- **Average accuracy** is the running mean of the slots' mean opinions with the untrained model as first "
         "term, in all figures and in the table.",
         '- **"Optimal"** is the cohort of clients 1 to 5, as in the paper. Of all 15,504 cohorts, '
@@ -36,6 +38,9 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         f'- **Beliefs**: the reading "{beliefs.reading}" with C = {beliefs.coupling_scale:g} and distances in km, '
         f"{beliefs.rounds} parallel rounds of messages. As printed, the paper's equations leave every belief at 1/2 or "
         "without a bound: docs/BELIEFS.md.",
+        "- **Training loss** in `1_2` is judged as the mean over all N clients of the loss on their own data, which is "
+        "how the paper defines what federated learning minimises; the loss over the samples of those who train is "
+        "shown beside it. T = 50 there is ours, the paper states none.",
         "- **Quick-Init UCB in `decen_performance`** needs the server; it is the FL&FA run on the same seeds.",
         "- **Trials**: 100 as in the paper, but 25 in `Pre2Slot`. Trial r of every method shares its luck with trial r "
         "of every other.",

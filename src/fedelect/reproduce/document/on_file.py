@@ -43,13 +43,16 @@ def _name(demand: Demand, one: Experiment) -> str:
 
 def total_line(evidence: Evidence) -> str:
     """How much of everything is there."""
-    wanted = _wanted(EXPERIMENTS, evidence)
-    have = sum(count_of(demand, evidence) for demand in wanted)
-    planned = sum(demand.trials for demand in wanted)
-    complete = sum(count_of(demand, evidence) == demand.trials for demand in wanted)
+    by_series: dict[Series, list[Demand]] = {}
+    for demand in _wanted(EXPERIMENTS, evidence):
+        by_series.setdefault(demand.series, []).append(demand)
+    complete = sum(all(count_of(one, evidence) == one.trials for one in own) for own in by_series.values())
+    # Demands for fewer slots of the same trials are served by the same runs.
+    largest = [max(own, key=lambda demand: (demand.trials, demand.slots)) for own in by_series.values()]
+    planned, have = sum(one.trials for one in largest), sum(count_of(one, evidence) for one in largest)
     return (
-        f"Of the {len(wanted)} trained series that the figures need, {complete} have all their trials on file; of all "
-        f"{planned:,} trials, {have:,} (the last section has the list)."
+        f"Of the {len(by_series)} trained series that the figures need, {complete} have all their trials on file; of "
+        f"all {planned:,} trials, {have:,} (the last section has the list)."
     )
 
 

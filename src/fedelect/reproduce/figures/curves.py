@@ -154,8 +154,8 @@ def draw_sets_and_sizes(one: Experiment, evidence: Evidence, folder: Path) -> li
             axes.set_xlabel("slot t")
             axes.set_ylabel(AVERAGE)
         sheet.footer += [
-            f"{trials_text(evidence.preset.name, trials, slots)}. (a): the first slot of each trial, loss on the "
-            "samples of the clients selected.",
+            f"{trials_text(evidence.preset.name, trials, slots)}. (a): the first slot of each trial, mean over all "
+            "clients of the loss on their data; dotted: over the samples of the clients selected.",
             BANDS,
         ]
     return [path]
@@ -169,7 +169,9 @@ def _plot_losses(axes: "Axes", evidence: Evidence) -> list[int]:
         say(axes, "not measured yet: losses")
         return []
     for (budget, losses), look in zip(sorted(measured.losses.items()), LOOKS, strict=False):
-        values = np.array(losses)
+        values = np.array([one.objective for one in losses])
         short = fewer(len(values), min(TRIALS, evidence.preset.trials or TRIALS))
         plot_band(axes, values, look, f"{budget} clients: {accuracy_text(values[:, -1])}{short}")
+        selected = np.array([one.selected for one in losses]).mean(axis=0)
+        axes.plot(np.arange(1, len(selected) + 1), selected, color=look.colour, linestyle=":", linewidth=1.0)
     return [len(losses) for losses in measured.losses.values()]

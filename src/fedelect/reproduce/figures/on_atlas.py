@@ -8,7 +8,7 @@ import numpy as np
 from fedelect.reproduce.catalogue import Experiment
 from fedelect.reproduce.figures.sheet import BP_UCB_LOOK, LOOKS, QUICK_INIT_LOOK, RANDOM_LOOK, Look, new_sheet, say
 from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
-from fedelect.reproduce.measurements.sensitivity import Sensitivity
+from fedelect.reproduce.measurements.sensitivity import Estimate, Sensitivity
 from fedelect.reproduce.readings import Evidence
 
 if TYPE_CHECKING:
@@ -119,4 +119,20 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
             f"preset {evidence.preset.name}: {measured.trials} trials, T = {measured.slots}, on the atlas; 95 % "
             f"intervals over trials. The optimum of the atlas is worth {measured.optimum:.4f}."
         )
-    return [path]
+    return [path, _sensitivity_table(measured, folder / f"{one.name}.md", evidence.preset.name)]
+
+
+def _sensitivity_table(measured: Sensitivity, path: Path, preset: str) -> Path:
+    """The same as numbers, in percent."""
+
+    def text(estimate: Estimate) -> str:
+        return f"{100 * estimate.mean:.2f} ± {100 * (estimate.half_width or 0.0):.2f}"
+
+    lines = ["| selector | mu | ties | gap, last slots, % | gap, all slots, % | elections of clients 1 to 5, % |"]
+    lines.append("|" + "---|" * 6)
+    for one in measured.variants:
+        figures = " | ".join(text(value) for value in (one.final_gap, one.running_gap, one.share_of_first_five))
+        lines.append(f"| {one.selector} | {one.exploration:g} | {one.ties} | {figures} |")
+    lines += ["", f"preset {preset}: {measured.trials} trials, T = {measured.slots}, on the atlas; 95 % intervals."]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path

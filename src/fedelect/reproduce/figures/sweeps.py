@@ -57,7 +57,9 @@ def _draw_sweep(
     path = folder / f"{one.name}.svg"
     demands = {demand.series: demand for demand in one.at(evidence.preset)}
     worlds = list(dict.fromkeys(series.world for series in demands))
-    with new_sheet(path, title=one.title, panels=len(readings), width=7.2 if len(readings) == 1 else 12.0) as sheet:
+    slots = next(iter(demands.values())).slots
+    title = one.title.replace(f"T = {one.demands[0].slots}", f"T = {slots}")  # a preset may cut the runs short
+    with new_sheet(path, title=title, panels=len(readings), width=7.2 if len(readings) == 1 else 12.0) as sheet:
         trials: list[int] = []
         for axes, (name, reading) in zip(sheet.axes, readings, strict=True):
             first = axes is sheet.axes[0]
@@ -69,7 +71,6 @@ def _draw_sweep(
             axes.set_ylabel(name)
             if counts:
                 axes.legend(loc="best")
-        slots = next(iter(demands.values())).slots
         sheet.footer += [
             trials_text(evidence.preset.name, trials, slots),
             "Bars: 95 % intervals over trials. The paper shows this figure without stating numbers. " + also,
