@@ -98,6 +98,7 @@ def test_an_entry_point_of_another_package_is_found(
         ("quick-init", "unknown selector 'quick-init'; known are fixed, random"),
         ("bp-ucb:mu=1", "unknown parameter 'mu'; BpUcb takes exploration"),
         ("fixed:0,1=,2", "expected key=value after the name, got '0'"),
+        ("random:cohorts", "expected key=value after the name, got 'cohorts'"),  # and not the module `random`
         ("no_such_module:Thing", "cannot be imported"),
         ("json:JSONDecoder", "not a subclass"),
         ("bp-ucb:exploration=1:x", "exploration must be a finite number >= 0, got '1:x'"),

@@ -141,7 +141,10 @@ def _members(path: Path) -> dict[str, NDArray[Any]]:
     except DataError:
         raise
     except Exception as error:  # whatever numpy makes of a broken file: it raises a dozen kinds
-        raise DataError(f"{path} cannot be read as an atlas: {error}; it is damaged or something else") from error
+        raise DataError(
+            f"{path} cannot be read as an atlas ({type(error).__name__}): it is damaged or something else; `fedelect "
+            f"atlas build SCENARIO --out FILE` makes one"
+        ) from error
 
 
 def _read_about(path: Path, text: bytes) -> _About:

@@ -1,7 +1,8 @@
 """Who is ranked, and with which settings.
 
-Every selector had the same tuning budget (`fedelect.bench.worlds`); `TUNED` holds what came out of it where that is
-not the selector's own default. A full ranking plays the default of the paper beside it, so that both can be seen.
+Every selector had at most 12 settings in the tuning worlds (`fedelect.bench.worlds`); `TUNED` holds what came out of
+that where it is not the selector's own default. The design of our own had more attention: docs/SELECTORS.md. A full
+ranking plays the default of the paper beside it, so that both can be seen.
 """
 
 from fedelect.atlas import Atlas, Truth

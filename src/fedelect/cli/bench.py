@@ -62,7 +62,8 @@ def selectors(
 ) -> None:
     """Rank every selector in worlds in which what each cohort is worth is known.
 
-    None of these worlds was used to choose a selector's parameters; every selector had the same tuning budget.
+    None of these worlds was used to choose a selector's parameters; every selector had at most
+    12 settings, but the design of our own had more attention (docs/SELECTORS.md).
     """
     console = Console()
     rankings = []

@@ -232,4 +232,6 @@ def experiment(name: str) -> Experiment:
         if one.name == name:
             return one
     names = ", ".join(one.name for one in EXPERIMENTS)
-    raise ConfigurationError(f"unknown experiment {name!r}; known are {names}, and all")
+    raise ConfigurationError(
+        f"unknown experiment {name!r}; known are {names}, all, list, losses, calibration and document"
+    )

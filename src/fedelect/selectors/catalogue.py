@@ -91,12 +91,13 @@ class SelectorSpec:
             extra: More makers by name, for a program that has its own.
         """
         name, _, rest = text.partition(":")
-        if rest and "=" not in rest.partition(":")[0]:
+        known = {**selector_classes(), **(extra or {})}
+        if rest and "=" not in rest.partition(":")[0] and name not in known:
             attribute, _, rest = rest.partition(":")
             own = f"{name}:{attribute}"
             make: Make = _checked(imported(own, what="selector"), own)
         else:
-            make = _named(name, {**selector_classes(), **(extra or {})})
+            make = _named(name, known)
         parameters = _parameters(text, rest)
         allowed = [key for key in inspect.signature(make).parameters if key not in _OFFERED]
         for key in parameters:
