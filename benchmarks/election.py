@@ -145,6 +145,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
             if held.done != everybody:
                 raise SystemExit(f"slot {slot} was not decided by all: {held.reason}")
         used = processor_s(numbers) - used
+        crew.stop_all(300.0)  # their notes are read next
     logs = [
         [log for log in decode_logs((folder / SLOTS_NAME).read_bytes()) if log.slot > WARM_UP]
         for folder in folders.values()

@@ -119,6 +119,7 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, pace: float
         run = link.run(APP, settings)
         status = link.wait(run, deadline_s=7200, every_s=30.0)
         print(link.log(run))
+        crew.stop_all(START_S)  # their notes are read next
     return status
 
 

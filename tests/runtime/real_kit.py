@@ -83,6 +83,7 @@ def real(
             made.crew.start_all(START_S)
         yield made
         numbers = [process.number for process in made.crew.processes.values()]
+        made.crew.stop_all(START_S)  # tests read what they noted
     for number in numbers:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)

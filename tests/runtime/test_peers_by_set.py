@@ -169,6 +169,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
         crew.start_all(START_S)
         in_processes = hold_all(ServerSide(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
         numbers = [process.number for process in crew.processes.values()]
+        crew.stop_all(START_S)  # their notes are read below
     assert in_processes == in_memory == [cohort for cohort, _ in dense]
     for those in (folders, real_folders):
         logs = [decode_logs((folder / SLOTS_NAME).read_bytes()) for folder in those.values()]

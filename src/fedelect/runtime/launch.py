@@ -2,6 +2,8 @@
 
 A process is a fresh interpreter that ends when its standard input does, so that peers do not outlive whoever started
 them, `kill -9` included. `Crew.close` asks them to stop, and kills by process number whatever has not gone in time.
+Peers note their last slot when they are told to stop: whoever reads their notes calls `Crew.stop_all` first, which
+gives them the time that a busy machine needs.
 """
 
 import contextlib
@@ -103,14 +105,18 @@ class PeerProcess:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
 
+    def gone(self, until: float) -> bool:
+        """Wait until it is gone, or the monotonic clock says `until`; whether it is."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, until - time.monotonic()))
+        return not self.alive
+
     def end(self, until: float) -> None:
         """Wait until it is gone; kill it when the monotonic clock says `until`."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.close()
-        try:
-            self._process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
+        if not self.gone(until):
             self._process.kill()
             self._process.wait(END_S)
         self._thread.join(END_S)
@@ -225,14 +231,27 @@ class Crew:
             who = "; ".join(f"{client}: {troubles.get(client, 'no word')}" for client in sorted(waiting)[:3])
             raise RunError(f"{len(waiting)} peers were not ready within {within_s:g} s; {who}")
 
+    def stop_all(self, within_s: float) -> frozenset[int]:
+        """Tell all peers to stop, and wait until they have noted their last slot and are gone.
+
+        Returns:
+            The clients whose processes still run after `within_s` seconds; `close` kills them.
+        """
+        self._tell_to_stop()
+        until = time.monotonic() + within_s
+        return frozenset(client for client, process in self._running.items() if not process.gone(until))
+
     def close(self) -> None:
-        """Stop all peers; those that do not go are killed."""
-        for process in self._running.values():
-            process.signal(signal.SIGCONT)
-            process.tell(Stop())
+        """Stop all peers; those that do not go at once are killed, whatever they have not noted."""
+        self._tell_to_stop()
         until = time.monotonic() + END_S
         for process in self._running.values():
             process.end(until)
+
+    def _tell_to_stop(self) -> None:
+        for process in self._running.values():
+            process.signal(signal.SIGCONT)
+            process.tell(Stop())
 
     def _last_words(self, client: int) -> str:
         lines = (self._folders[client] / LOG_NAME).read_text(encoding="utf-8", errors="replace").splitlines()

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from fedelect.runtime.transport import Inbox, Transport
 from fedelect.runtime.transport.zenoh_links import ZenohTransport
 
 END_S = 5.0
-"""A peer that was told to stop is gone after so many seconds, whatever it was doing."""
+"""A peer whose input has ended is gone after so many seconds, whatever it was doing."""
 
 SHARE_NAME = "share.npz"
 """The client's own test data in its folder: `inputs` (D, F) and `labels` (D,)."""
@@ -41,6 +41,30 @@ REALM_LETTERS = 16
 
 DAY_S = 86_400.0
 """How often a peer that stays up looks at its certificate."""
+
+
+class Lines(Protocol):
+    """Where commands come from."""
+
+    def readline(self) -> bytes:
+        """The next line; empty at the end."""
+
+
+class StandardInput:
+    """Standard input for a thread that may still wait for a line when the process ends.
+
+    `sys.stdin` has a lock that this thread would hold, and at which an interpreter that ends aborts.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def readline(self) -> bytes:
+        """The next line; empty at the end."""
+        while b"\n" not in self._rest and (more := os.read(0, 1 << 16)):
+            self._rest += more
+        line, end, self._rest = self._rest.partition(b"\n")
+        return line + end
 
 
 def transport_of(identity: Identity) -> ZenohTransport:
@@ -73,7 +97,7 @@ def judge_on_own_share(folder: Path, model: Path) -> float:
 
 def serve(
     folder: Path,
-    commands: IO[bytes],
+    commands: Lines,
     tell: Callable[[Notice], None],
     *,
     stay: bool = False,
@@ -164,7 +188,7 @@ def _neighbours(identity: Identity) -> list[int]:
     return list(identity.config.neighbours[identity.client])
 
 
-def _read(folder: Path, commands: IO[bytes], inbox: Inbox, tell: Callable[[Notice], None], stay: bool) -> None:
+def _read(folder: Path, commands: Lines, inbox: Inbox, tell: Callable[[Notice], None], stay: bool) -> None:
     for line in iter(commands.readline, b""):
         _obey(folder, line, inbox, tell)
     if not stay:
@@ -206,11 +230,11 @@ def main() -> None:
         with lock, contextlib.suppress(OSError):  # whoever listened may be gone; the input's end will tell
             answers.write(encode_line(notice))
 
-    class Watched:
-        """Standard input; when it ends, the process has `END_S` seconds left."""
+    class Watched(StandardInput):
+        """When it ends, the process has `END_S` seconds left."""
 
         def readline(self) -> bytes:
-            line = sys.stdin.buffer.readline()
+            line = super().readline()
             if not line:
                 threading.Thread(target=end_in_time, args=(over,), daemon=True).start()
             return line
@@ -218,7 +242,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops its peers
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        serve(folder, Watched(), tell, control=control)  # type: ignore[arg-type]
+        serve(folder, Watched(), tell, control=control)
     except FedelectError as error:
         tell(Trouble(text=str(error)))
         sys.exit(1)

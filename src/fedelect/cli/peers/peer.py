@@ -27,7 +27,7 @@ def peer(
 
     It does not start without TLS, or with a key that is not in the roster.
     """
-    from fedelect.runtime.process import serve
+    from fedelect.runtime.process import StandardInput, serve
     from fedelect.runtime.talk import Notice, encode_line
 
     lock = threading.Lock()
@@ -42,6 +42,6 @@ def peer(
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        serve(folder, sys.stdin.buffer, tell, stay=stay, control=control, missing_after_s=missing_after)
+        serve(folder, StandardInput(), tell, stay=stay, control=control, missing_after_s=missing_after)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

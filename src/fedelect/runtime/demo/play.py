@@ -31,6 +31,9 @@ from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 START_S = 120.0
 """How long peers may take until every link is up; a loaded machine starts them slowly."""
 
+STOP_S = 120.0
+"""How long peers may take to note their last slot and go; the records are made of their notes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
@@ -88,7 +91,7 @@ def play_demo(
         hears: Told (client, notice) of whatever the peers say, at once, from other threads.
 
     Raises:
-        RunError: The peers did not get as far as slot 1.
+        RunError: The peers did not get as far as slot 1; or some did not stop, and the records may lack their notes.
     """
     scenario = build_scenario(demo.config, dataset)
     engine = make_engine(demo.engine, demo.config)
@@ -106,7 +109,14 @@ def play_demo(
             crew.start_all(START_S)
             server = ServerSide(crew, roster.config(), Ed25519Verifier())
             played = _play(demo, scenario, engine, server, models, progress)
-        return _write(demo, scenario, engine, dataset.digest, roster, out, played, command)
+            killed = crew.stop_all(STOP_S)
+        run = _write(demo, scenario, engine, dataset.digest, roster, out, played, command)
+    if killed:
+        raise RunError(
+            f"these peers did not stop within {STOP_S:g} s and were killed: {', '.join(map(str, sorted(killed)))}; "
+            f"{run} may lack what they noted of the last slot"
+        )
+    return run
 
 
 def _deal(scenario: Scenario, fed: Path) -> dict[int, Path]:
