@@ -1,6 +1,9 @@
 """Small federations for tests: a ring with chords, opinions from a seed, and peers in threads over memory."""
 
+import itertools
+import os
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedelect.analytics import democratized
-from fedelect.runtime.demo import ServerSide, couplings_for, free_addresses, settings_for
+from fedelect.runtime.demo import ServerSide, couplings_for, settings_for
 from fedelect.runtime.identity import found, member_names, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended
@@ -72,14 +75,33 @@ def dense_cohorts(
     return elected
 
 
+_PORTS = range(20_000, 32_000)  # below those that the kernel gives away by itself
+_NEXT_PORT = itertools.count(os.getpid() * 997)  # the processes of a test run begin far from each other
+
+
+def addresses(count: int) -> tuple[str, ...]:
+    """Addresses of this machine on which nobody listens, nor is likely to before the peers do; others every time."""
+    found: list[str] = []
+    while len(found) < count:
+        port = _PORTS[next(_NEXT_PORT) % len(_PORTS)]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(f"127.0.0.1:{port}")
+    return tuple(found)
+
+
 def make_federation(
-    out: Path, where: Place, *, addresses: tuple[str, ...] | None = None, **settings: Any
+    out: Path, where: Place, *, at: tuple[str, ...] | None = None, **settings: Any
 ) -> tuple[Roster, dict[int, Path]]:
     edges, couplings = couplings_for(where)
-    chosen = settings_for(where.config, seed=1, **({"resend_s": 0.2, "slot_s": 20.0} | settings))
+    usual = {"resend_s": 0.2, "slot_s": 20.0}
+    chosen = settings_for(where.config, seed=1, **(usual | settings))
     roster = found(
         out,
-        addresses=addresses or free_addresses(where.clients),
+        addresses=at or addresses(where.clients),
         edges=edges,
         couplings=couplings,
         settings=chosen,
