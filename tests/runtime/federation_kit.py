@@ -97,7 +97,7 @@ def make_federation(
     out: Path, where: Place, *, at: tuple[str, ...] | None = None, **settings: Any
 ) -> tuple[Roster, dict[int, Path]]:
     edges, couplings = couplings_for(where)
-    usual = {"resend_s": 0.2, "slot_s": 20.0}
+    usual = {"resend_s": 0.2, "patience": 100, "slot_s": 20.0}  # a machine that stalls makes nobody gone
     chosen = settings_for(where.config, seed=1, **(usual | settings))
     roster = found(
         out,

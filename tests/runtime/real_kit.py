@@ -17,7 +17,7 @@ from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.talk import Notice
 
 START_S = 120.0
-QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 4, "slot_s": 40.0}
+QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 8, "slot_s": 40.0}
 
 
 class Real:

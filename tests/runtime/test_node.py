@@ -70,7 +70,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
 
 
 def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(crews: Crews) -> None:
-    crew, server, folders = crews(faults=1, patience=3)
+    crew, server, folders = crews(faults=1, resend_s=1.0, patience=20)  # a restart is shorter than two intervals
     expected = [cohort for cohort, _ in dense_cohorts(place(), 6)]
     assert hold_all(server, place(), 3) == expected[:3]
     crew.stop(2)
@@ -85,7 +85,7 @@ def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(cre
 
 
 def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_it_is_back(crews: Crews) -> None:
-    crew, server, _ = crews(faults=1, patience=2, resend_s=0.1)
+    crew, server, _ = crews(faults=1, patience=10, resend_s=0.2)
     hold_all(server, place(), 2)
     crew.stop(4)
     rest = {client: one for client, one in opinions_of(2, 5).items() if client != 4}
@@ -121,7 +121,8 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(cr
     frames: list[bytes] = []
 
     def heard(sender: int, receiver: int, frame: bytes) -> bytes:
-        frames.append(frame)
+        if sender == 0:  # others may still tell each other of the slot before
+            frames.append(frame)
         return frame
 
     crew.network.tamper = heard
@@ -131,7 +132,7 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(cr
         time.sleep(0.001)
         inbox.put(LinkUp(1))
         time.sleep(0.001)
-    crew.listen(lambda client, notice: False, 0.7)
+    crew.listen(lambda client, notice: False, 3.0)
     intervals = (time.monotonic() - began) / 0.5
     said = [
         notice for client, notice in crew.heard if client == 0 and isinstance(notice, Link) and notice.neighbour == 1
@@ -154,7 +155,8 @@ def test_a_peer_says_how_far_it_is_and_what_it_has_sent(crews: Crews) -> None:
     crew, server, folders = crews()
     hold_all(server, place(), 2)
     crew.close()
-    crew.listen(lambda client, notice: False, 0.05)
+    while not crew.said.empty():
+        crew.heard.append(crew.said.get())
     for client, folder in folders.items():
         logs = decode_logs((folder / SLOTS_NAME).read_bytes())
         for log in logs:
@@ -166,16 +168,16 @@ def test_a_peer_says_how_far_it_is_and_what_it_has_sent(crews: Crews) -> None:
 
 
 def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_not(crews: Crews) -> None:
-    crew, server, _ = crews(slot_s=1.5)
+    crew, server, _ = crews(slot_s=5.0)
     for client in (2, 3, 4):
         crew.stop(client)
     server.begin_with(1, judged=0, opinions=dict.fromkeys((0, 1)))
-    held = server.hold(1, within_s=10.0)
-    assert held.certificate is None and "waited 1.5 s for" in held.reason
+    held = server.hold(1, within_s=30.0)
+    assert held.certificate is None and "waited 5 s for" in held.reason
     for client in (2, 3, 4):
         crew.start(client)
     server.begin_with(2, judged=0, opinions=dict.fromkeys(range(5)))
-    assert server.hold(2, within_s=10.0).certificate is not None
+    assert server.hold(2, within_s=30.0).certificate is not None
 
 
 def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(crews: Crews) -> None:
@@ -192,6 +194,8 @@ def test_neighbours_that_are_not_up_are_named_with_the_usual_causes(crews: Crews
     crew, _, _ = crews()
     crew.stop(1)
     crew.stop(0)
+    while not crew.said.empty():  # what its first life said, which may have named others
+        crew.said.get()
     crew.start(0)
     missing: list[Missing] = []
 

@@ -183,7 +183,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
 
 @pytest.mark.integration
 def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_bp_gp(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 4, "slot_s": 40.0}
+    settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 15, "slot_s": 40.0}
     roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
     heard: list[object] = []
     with Crew(folders) as crew:

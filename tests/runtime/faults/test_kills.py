@@ -21,8 +21,8 @@ CLIENTS = 7
 EVERYBODY = list(range(CLIENTS))
 PHASES = ("exchanging", "flooding", "certifying", "decided")
 VICTIMS = ((0, 1), (2, 5), (3, 4), (6, 0), (1, 4), (2, 3))
-TRIES = 6
-REJOINED = 4  # slots with all of them at the end; one may be told of a certificate before it has voted itself
+TRIES = 20
+REJOINED = 12  # slots with all of them at the end; one may be told of a certificate before it has voted itself
 
 
 def phase_on_disk(folder: Path, slot: int) -> str:
