@@ -80,12 +80,12 @@ def test_a_build_that_was_stopped_trains_only_what_is_missing(tmp_path: Path, mo
 
 
 KILLED = """
-import sys
+import sys, time
 from pathlib import Path
 from tests.atlas.made_up import built, plan
 from fedelect.atlas import build
 build.CHUNK = 1
-built(plan(), Path(sys.argv[1]), workers=int(sys.argv[2]))
+built(plan(), Path(sys.argv[1]), workers=int(sys.argv[2]), progress=lambda *_: time.sleep(0.05))
 """
 
 

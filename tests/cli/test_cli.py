@@ -270,7 +270,7 @@ def test_an_address_that_cannot_be_served_is_one_line(fedelect: Fedelect) -> Non
 
 
 def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fedelect", "run", "digits", "--slots", "40", "--out", "run"]
+    command = [sys.executable, "-m", "fedelect", "run", "digits", "--slots", "120", "--out", "run"]
     child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     slots = tmp_path / "run" / "slots.jsonl"

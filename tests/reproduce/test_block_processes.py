@@ -18,7 +18,7 @@ from fedelect.reproduce.runner import Library, play
 from fedelect.reproduce.series import Demand
 
 SCRIPT = """
-import sys
+import sys, time
 from pathlib import Path
 from tests.reproduce.test_kept_results import BP, QUICK, library
 from fedelect.reproduce.runner import play
@@ -27,7 +27,7 @@ from tests.worlds import digits
 kept = library(Path(sys.argv[1]))
 tasks = kept.missing([Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)])
 with kept.writing():
-    play(tasks, digits(), workers=2, finished=lambda task: print("finished", flush=True))
+    play(tasks, digits(), workers=2, finished=lambda task: (print("finished", flush=True), time.sleep(1.0)))
 """
 DEMANDS = [Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)]
 

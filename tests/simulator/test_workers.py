@@ -259,19 +259,22 @@ def test_ones_own_selector_works_in_a_worker_and_may_print(tmp_path: Path, own_m
 
 
 CHILD = """
-import sys
+import sys, time
 from pathlib import Path
 from fedelect.simulator import workers
 from tests.simulator.test_workers import simulate, work
-folder, count, opinion = sys.argv[1:]
+folder, count, opinion, pause = sys.argv[1:]
 workers.SLICE_S = 0.0
-simulate(work(slots=30, opinion=opinion), Path(folder), checkpoint_every_s=0.02, workers=int(count))
+plan = work(slots=30, opinion=opinion)
+options = {"checkpoint_every_s": 0.02, "workers": int(count), "progress": lambda *_: time.sleep(float(pause))}
+simulate(plan, Path(folder), **options)
 """
 
 
-def in_a_parent(folder: Path, count: int, opinion: str = "accuracy") -> subprocess.Popen[bytes]:
+def in_a_parent(folder: Path, count: int, opinion: str = "accuracy", pause: float = 0.0) -> subprocess.Popen[bytes]:
+    """A parent that pauses for so many seconds whenever it has recorded something."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in (str(ROOT), *sys.path) if path)}
-    command = [sys.executable, "-c", CHILD, str(folder), str(count), opinion]
+    command = [sys.executable, "-c", CHILD, str(folder), str(count), opinion, str(pause)]
     return subprocess.Popen(command, env=environment, cwd=ROOT)
 
 
@@ -287,7 +290,7 @@ def kill_after(child: subprocess.Popen[bytes], happened: Callable[[], bool], wha
 
 def test_kill_9_of_the_parent_ends_its_workers_and_the_run_goes_on(tmp_path: Path) -> None:
     slots = tmp_path / "run" / "slots.jsonl"
-    child = in_a_parent(tmp_path / "run", 2)
+    child = in_a_parent(tmp_path / "run", 2, pause=0.05)
     assert kill_after(child, lambda: slots.exists() and slots.stat().st_size > 10_000, "records")
     recorded = len(read_run(tmp_path / "run").records)
     assert 0 < recorded < 180
@@ -303,7 +306,7 @@ def test_orphaned_workers_end_even_in_the_middle_of_a_slot(tmp_path: Path, own_m
 
 
 def test_ctrl_c_ends_the_workers_and_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "fedelect", "run", "digits", "--slots", "30", "--trials", "2", "--workers", "2"]
+    command = [sys.executable, "-m", "fedelect", "run", "digits", "--slots", "3000", "--trials", "2", "--workers", "2"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     child = subprocess.Popen(
         [*command, "--out", "run"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -383,6 +386,8 @@ def test_a_local_ray_with_a_killed_actor_records_what_one_process_records(tmp_pa
     killed: set[int] = set()
 
     def progress(finished: int, total: int) -> None:
+        if finished and not killed:
+            wait_until(lambda: len(descendants(os.getpid(), "ray::ShardHost")) == 2, "both actors")
         now = descendants(os.getpid(), "ray::ShardHost")
         seen.update(now)
         if not killed and len(now) == 2 and finished >= total / 4:
