@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fedelect.protocol import Entry, GossipMessage, SignedValue, Signer, decode_message, encode
 from fedelect.runtime.identity import read_identity
-from fedelect.runtime.process import serve, transport_of
+from fedelect.runtime.process import StandardInput, serve, transport_of
 from fedelect.runtime.talk import Notice, encode_line
 from fedelect.runtime.transport import Inbox, Transport
 
@@ -64,7 +64,7 @@ def main() -> None:
         answers.write(encode_line(notice))
 
     links = LyingLinks(transport_of(me), me.client, me.signer, HABIT)
-    serve(Path(FOLDER), sys.stdin.buffer, tell, transport=links)
+    serve(Path(FOLDER), StandardInput(), tell, transport=links)
 
 
 if __name__ == "__main__":
