@@ -65,7 +65,7 @@ def test_a_lost_connection_is_said_and_recovers(browser: Browser, tmp_path: Path
             browser.wait(lambda: "12 of 24 slots" in browser.text("#live"), "the page has recovered")
             assert browser.text("#slot-name") == "3 of 3"
     browser.open("about:blank")
-    assert all("ERR_CONNECTION_REFUSED" in line or "ERR_EMPTY_RESPONSE" in line for line in browser.complaints())
+    assert all("ERR_" in line for line in browser.complaints())  # of the connection, whatever became of it
 
 
 def panels(browser: Browser) -> list[list[str]]:
