@@ -219,21 +219,22 @@ def table(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
                 ],
             )
 
-    def slots(name: str, target: float) -> Values | None:
+    def until_then(name: str, target: float) -> Values | None:
         """A trial that never gets there counts as 500 slots, also of the cohort that is run for 200."""
         found = first[name, target]
         return None if found is None else {n: found[0][n] if found[1][n] >= target else 500.0 for n in found[0]}
 
     def later(one: str, other: str) -> list[Estimate | None]:
-        pairs = [(slots(one, target), slots(other, target)) for target in (0.75, 0.78, 0.82, 0.85)]
+        pairs = [(until_then(one, target), until_then(other, target)) for target in (0.75, 0.78, 0.82, 0.85)]
         return [None if mine is None or others is None else mean_of(paired(mine, others)) for mine, others in pairs]
 
     def more(one: str, other: str) -> list[Check]:
         return [above(estimate) for estimate in later(one, other)]
 
     def close(name: str) -> list[Check]:
-        said = [TABLE[name][2][target] - TABLE["optimal"][2][target] for target in (0.75, 0.78, 0.82, 0.85)]
-        return [below(estimate, 1.2 * more) for estimate, more in zip(later(name, "optimal"), said, strict=True)]
+        said = zip(TABLE[name][2].values(), TABLE["optimal"][2].values(), strict=True)
+        bounds = [1.2 * (mine - best) for mine, best in said if mine is not None and best is not None]
+        return [below(estimate, bound) for estimate, bound in zip(later(name, "optimal"), bounds, strict=True)]
 
     yield (
         "comparison_table.optimal_first",

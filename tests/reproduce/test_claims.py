@@ -14,7 +14,7 @@ from fedelect.equations.intervals import Interval
 from fedelect.reproduce import CLAIMS, EXPERIMENTS, PRESETS, Evidence, LibraryOnFile, World, assess
 from fedelect.reproduce.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, quick_init
 from fedelect.reproduce.claims import VERDICTS, Claim, Finding, Range, Verdict, verdict_of
-from fedelect.reproduce.claims.claim import REST_UNDECIDED, deciding
+from fedelect.reproduce.claims.claim import REST_UNDECIDED, Outcome, deciding
 from fedelect.reproduce.measurements import keep_measurement
 from fedelect.reproduce.measurements.losses import Losses, RoundLosses, round_losses
 
@@ -105,8 +105,9 @@ def test_whatever_the_verdict_there_is_a_sentence_on_why(one: Claim) -> None:
     deciding = sum(check.decides for check in one.checks)
     possible: list[Verdict] = ["holds", "does not hold", "undecided"]
     possible += ["holds in part"] if deciding > 1 else []
+    failed: tuple[Outcome, ...] = tuple("fails" for _ in one.checks)
     for verdict in possible:
-        finding = Finding(claim=one, measured=(), outcomes=("fails",) * len(one.checks), verdict=verdict)
+        finding = Finding(claim=one, measured=(), outcomes=failed, verdict=verdict)
         assert finding.why.endswith("."), verdict
     assert set(one.why) <= set(possible)
 

@@ -91,7 +91,7 @@ class SelectorSpec:
             extra: More makers by name, for a program that has its own.
         """
         name, _, rest = text.partition(":")
-        known = {**selector_classes(), **(extra or {})}
+        known: dict[str, Make] = {**selector_classes(), **(extra or {})}
         if rest and "=" not in rest.partition(":")[0] and name not in known:
             attribute, _, rest = rest.partition(":")
             own = f"{name}:{attribute}"
