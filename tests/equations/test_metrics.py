@@ -100,6 +100,14 @@ def test_a_target_met_exactly_is_reached() -> None:
     assert metrics.time_to_target(np.array([0.1, 0.7]), 0.7).slot == 2
 
 
+def test_a_mean_that_is_at_the_target_but_for_the_rounding_of_its_sum_is_there() -> None:
+    mean = metrics.running_mean(np.full(9, 0.7))  # 0.7 throughout, on paper
+    assert (mean < 0.7).any() and mean == pytest.approx(0.7)
+    below = int(np.argmax(mean < 0.7))
+    assert metrics.time_to_target(mean[below:], 0.7).slot == 1
+    assert not metrics.time_to_target(np.array([0.7 - 1e-6]), 0.7).reached
+
+
 def test_a_curve_of_no_slots_cannot_reach_a_target() -> None:
     with pytest.raises(ConfigurationError, match="no slots"):
         metrics.time_to_target(np.empty((3, 0)), 0.5)

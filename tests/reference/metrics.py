@@ -25,7 +25,7 @@ def regret(curve: list[float], oracle: float) -> list[float]:
 
 def time_to_target(curve: list[float], target: float) -> tuple[int, float, bool]:
     for slot, value in enumerate(curve, 1):
-        if not math.isnan(value) and value >= target:
+        if not math.isnan(value) and value >= target - 1e-9:  # rounding
             return slot, value, True
     present = [value for value in curve if not math.isnan(value)]
     return len(curve), present[-1] if present else math.nan, False

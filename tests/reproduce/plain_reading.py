@@ -101,10 +101,13 @@ class Trials:
         return self.by_trial([curve[-1] for curve in self.averages])
 
     def first(self, target: float) -> tuple[Values, Values, int]:
-        """The first slot at which the average is at or above the target, T if none; the average there; how many are."""
+        """First slot with an average at or above the target but for rounding, T if none; the average there; how many are.
+
+        Opinions are shares of whole samples, so that averages are often exactly at a target.
+        """
         slots, values, reached = [], [], 0
         for curve in self.averages:
-            at = next((slot for slot, value in enumerate(curve, start=1) if value >= target), None)
+            at = next((slot for slot, value in enumerate(curve, start=1) if value >= target - 1e-9), None)
             reached += at is not None
             slots.append(float(at or len(curve)))
             values.append(curve[(at or len(curve)) - 1])

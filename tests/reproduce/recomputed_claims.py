@@ -222,7 +222,7 @@ def table(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
     def until_then(name: str, target: float) -> Values | None:
         """A trial that never gets there counts as 500 slots, also of the cohort that is run for 200."""
         found = first[name, target]
-        return None if found is None else {n: found[0][n] if found[1][n] >= target else 500.0 for n in found[0]}
+        return None if found is None else {n: found[0][n] if found[1][n] >= target - 1e-9 else 500.0 for n in found[0]}
 
     def later(one: str, other: str) -> list[Estimate | None]:
         pairs = [(until_then(one, target), until_then(other, target)) for target in (0.75, 0.78, 0.82, 0.85)]

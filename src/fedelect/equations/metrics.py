@@ -13,6 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats, Ints
 
+ROUNDING = 1e-9
+"""A value that is below a target by no more than this is at it: opinions are shares of whole samples, so that a mean is
+often exactly there, and its sum is rounded."""
+
 
 class TimeToTarget(NamedTuple):
     """When a curve first reached a target.
@@ -88,7 +92,7 @@ def gap_to(reference: Floats, curve: Floats) -> Floats:
 
 
 def time_to_target(curve: Floats, target: float) -> TimeToTarget:
-    """The first slot at which a curve is at or above `target`, and the value there.
+    """The first slot at which a curve is at or above `target`, to within `ROUNDING`, and the value there.
 
     As in the paper's table `comparison_table`, a curve that never gets there counts as T slots.
 
@@ -100,7 +104,7 @@ def time_to_target(curve: Floats, target: float) -> TimeToTarget:
     if slots == 0:
         raise ConfigurationError("a curve of no slots cannot reach a target; got shape " + str(curve.shape))
     with np.errstate(invalid="ignore"):
-        above = curve >= target
+        above = curve >= target - ROUNDING
     reached = np.asarray(above.any(axis=-1))
     first = np.argmax(above, axis=-1)
     there = np.take_along_axis(curve, first[..., np.newaxis], axis=-1)[..., 0]
