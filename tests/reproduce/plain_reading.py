@@ -101,7 +101,7 @@ class Trials:
         return self.by_trial([curve[-1] for curve in self.averages])
 
     def first(self, target: float) -> tuple[Values, Values, int]:
-        """First slot with an average at or above the target but for rounding, T if none; the average there; how many are.
+        """First slot with an average at or above the target but for rounding, T if none; the average there; how many.
 
         Opinions are shares of whole samples, so that averages are often exactly at a target.
         """
