@@ -42,6 +42,13 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         "how the paper defines what federated learning minimises; the loss over the samples of those who train is "
         "shown beside it. T = 50 there is ours, the paper states none.",
         "- **Quick-Init UCB in `decen_performance`** needs the server; it is the FL&FA run on the same seeds.",
+        "- **Changed after results had been seen**: when all trials on the atlas and half of the trained ones of the "
+        "table were on file, the rule of verdicts came to count a claim of which no check holds and some fail as not "
+        'holding (it was "undecided"); "lowest" and "worst" came to be compared with all methods that they name; '
+        '"close" in the table got its meaning, and the claim was added; slots to a target came to allow for rounding. '
+        "The loss of `1_2` was first to be the one over the samples of those who train. It was changed before it was "
+        "measured, but after five trainings had shown that the two losses point in opposite directions: read that "
+        "verdict with the figures of both.",
         "- **Trials**: 100 as in the paper, but 25 in `Pre2Slot`. Trial r of every method shares its luck with trial r "
         "of every other.",
     ]
