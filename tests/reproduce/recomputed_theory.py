@@ -44,6 +44,12 @@ def ahead_at_last(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
     return checks
 
 
+def ahead_with_one_mu(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
+    """Quick-Init UCB with mu = 0.01 less BP-UCB, shown only."""
+    pairs = [(f"{world}/quick-init-ucb-exploration-0.01", f"{world}/bp-ucb") for world in worlds]
+    return [shown(gain(folder, one, other, slots=500, most=25), low=0.0) for one, other in pairs]
+
+
 def declines(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
     """Each world less the next, for both methods."""
     return [
@@ -67,7 +73,8 @@ def sweeps(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
     yield "PreTheta.pronounced", [above(None if one is None or other is None else mean_of(paired(one, other)))]
     yield "PreNum.order", ahead(folder, COUNTS[:3])
     yield "PreNum.decline", declines(folder, COUNTS[:3])
-    yield "Pre2Slot.order", [*ahead(folder, COUNTS[:4], slots=500, most=25), *ahead_at_last(folder, COUNTS[:4])]
+    at_500 = [*ahead(folder, COUNTS[:4], slots=500, most=25), *ahead_at_last(folder, COUNTS[:4])]
+    yield "Pre2Slot.order", [*at_500, *ahead_with_one_mu(folder, COUNTS)]
     yield "Pre2Slot.arms", [above(exact(100 * 99 * 98 * 97 * 96 / 120), 1e7)]
     there = folder.trials(f"{COUNTS[-1]}/quick-init-ucb", slots=500, most=25)
     yield "Pre2Slot.impossible", [below(None if there is None else exact(len(there.numbers)), 1.0)]

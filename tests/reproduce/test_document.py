@@ -102,7 +102,7 @@ def test_fewer_trials_than_planned_are_never_passed_off_as_all(written: Path) ->
     assert f"**On the atlas** (looked up, not trained): {command} --on-atlas`. On file so far: {some}" in page
     assert "trained: **holds** so far (4 of 100 trials)<br>on the atlas: **not measured yet**" in page
     assert (
-        "Of the 22 trained series that the figures need, 0 have all their trials on file; of all 1,900 trials, 8 "
+        "Of the 27 trained series that the figures need, 0 have all their trials on file; of all 2,025 trials, 8 "
         in page
     )
     figures = [path.read_text() for path in (written / "docs/reproduction").rglob("*performance.svg")]

@@ -50,6 +50,9 @@ class Look:
 
 OPTIMAL_LOOK = Look("#000000", "-", "*")
 QUICK_INIT_LOOK = Look("#0072b2", "-", "o")
+FRUGAL_LOOK = Look("#0072b2", ":", "v")
+"""Quick-Init UCB with another mu: the same method, so the same colour."""
+
 BP_UCB_LOOK = Look("#d55e00", "--", "s")
 SUBSET_LOOK = Look("#b4508c", "-.", "^")
 ROUND_ROBIN_LOOK = Look("#009e73", (0, (5, 1, 1, 1)), "D")
