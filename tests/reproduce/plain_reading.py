@@ -67,18 +67,22 @@ class Trials:
     """The trials of a series that are on file.
 
     Attributes:
+        clients: N.
         numbers: Their numbers, ascending.
         opinions: (R, T).
         cohorts: (R, T, K).
         untrained: The untrained model's mean opinion.
         beliefs: Sum over trials of shares of belief, their squares (T, N) and residuals (T,); or None.
+        belief_blocks: For each file the mean shares of belief (T, N) over its trials; or None.
     """
 
+    clients: int
     numbers: list[int]
     opinions: Array
     cohorts: NDArray[np.int64]
     untrained: float
     beliefs: tuple[Array, Array, Array] | None
+    belief_blocks: list[Array] | None
 
     def by_trial(self, values: "list[float] | Array") -> Values:
         return dict(zip(self.numbers, map(float, values), strict=True))
@@ -148,19 +152,22 @@ class Folder:
         if not blocks:
             return None
         numbers = [int(block["first_trial"]) + row for block in blocks for row in range(len(block["opinions"]))]
-        beliefs = None
+        beliefs = by_block = None
         if "belief_sums" in blocks[0]:
+            by_block = [b["belief_sums"][:slots].astype(np.float64) / len(b["opinions"]) for b in blocks]
             sums, squares = (
                 np.sum([block[name][:slots].astype(np.float64) for block in blocks], axis=0)
                 for name in ("belief_sums", "belief_squares")
             )
             beliefs = (sums, squares, np.max([block["residuals"][:slots] for block in blocks], axis=0))
         return Trials(
+            clients=json.loads(blocks[0]["about"].tobytes())["scenario"]["clients"],
             numbers=[number for number in numbers if number < most],
             opinions=np.concatenate([block["opinions"][:, :slots] for block in blocks])[: most - numbers[0]],
             cohorts=np.concatenate([block["cohorts"][:, :slots] for block in blocks])[: most - numbers[0]].astype(int),
             untrained=float(blocks[0]["untrained"]),
             beliefs=beliefs,
+            belief_blocks=by_block,
         )
 
     def measured(self, name: str) -> Any:

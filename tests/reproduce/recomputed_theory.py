@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from tests.reproduce.plain_reading import Estimate, Folder, Values, exact, mean_of, share_of
+import numpy as np
+from tests.reproduce.plain_reading import Estimate, Folder, Trials, Values, exact, mean_of, share_of
 from tests.reproduce.recomputed_claims import (
     Check,
     above,
@@ -13,7 +14,9 @@ from tests.reproduce.recomputed_claims import (
     central,
     democratized,
     gain,
+    new,
     paired,
+    reading,
     sets,
     shown,
     table,
@@ -44,10 +47,48 @@ def ahead_at_last(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
     return checks
 
 
-def ahead_with_one_mu(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
-    """Quick-Init UCB with mu = 0.01 less BP-UCB, shown only."""
+def explained(folder: Folder, worlds: tuple[str, ...], *, slots: int = 200, most: int = 100) -> list[Check]:
+    """Shares of new cohorts, and Quick-Init UCB with mu = 0.01 less BP-UCB; shown only."""
     pairs = [(f"{world}/quick-init-ucb-exploration-0.01", f"{world}/bp-ucb") for world in worlds]
-    return [shown(gain(folder, one, other, slots=500, most=25), low=0.0) for one, other in pairs]
+    return [
+        *(
+            shown(reading(folder, f"{world}/{method}", new, slots=slots, most=most))
+            for method in METHODS
+            for world in worlds
+        ),
+        *(shown(gain(folder, one, other, slots=slots, most=25), low=0.0) for one, other in pairs),
+    ]
+
+
+def by_members(folder: Folder, count: int) -> Check:
+    """Quick-Init UCB at theta = 1 less 0.5, slots whose cohort has `count` of clients 0 to 4, in trials with both."""
+    means = []
+    for world in (THETAS[0], THETAS[2]):
+        trials = folder.trials(f"{world}/quick-init-ucb", slots=200)
+        if trials is None:
+            return shown(None)
+        own: Values = {}
+        for number, cohorts, opinions in zip(trials.numbers, trials.cohorts.tolist(), trials.opinions, strict=True):
+            such = [o for c, o in zip(cohorts, opinions, strict=True) if sum(m < 5 for m in c) == count and o == o]
+            own |= {number: float(np.mean(such))} if such else {}
+        means.append(own)
+    return shown(mean_of(paired(*means)))
+
+
+def in_cold_start(trials: Trials) -> Values:
+    """Mean opinion in the first N / 5 slots."""
+    slots = int(trials.clients / 5)
+    return trials.by_trial([float(np.nanmean(row[:slots])) for row in trials.opinions])
+
+
+def iid_members(trials: Trials) -> Values:
+    """Clients 0 to 4 in a cohort, on average over the slots after the first N / 5."""
+    slots = int(trials.clients / 5)
+    return trials.by_trial([float(np.mean([sum(m < 5 for m in c) for c in t[slots:]])) for t in trials.cohorts])
+
+
+def found(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
+    return [shown(reading(folder, f"{world}/{method}", iid_members)) for method in METHODS for world in worlds]
 
 
 def declines(folder: Folder, worlds: tuple[str, ...]) -> list[Check]:
@@ -67,14 +108,16 @@ def decline(folder: Folder, method: str) -> Values | None:
 
 def sweeps(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
     """Figures `PreTheta`, `PreNum` and `Pre2Slot`."""
-    yield "PreTheta.order", ahead(folder, THETAS)
-    yield "PreTheta.decline", declines(folder, THETAS)
+    yield "PreTheta.order", ahead(folder, THETAS) + explained(folder, THETAS)
+    yield "PreTheta.decline", declines(folder, THETAS) + [by_members(folder, count) for count in range(5)]
     one, other = decline(folder, "bp-ucb"), decline(folder, "quick-init-ucb")
-    yield "PreTheta.pronounced", [above(None if one is None or other is None else mean_of(paired(one, other)))]
-    yield "PreNum.order", ahead(folder, COUNTS[:3])
-    yield "PreNum.decline", declines(folder, COUNTS[:3])
+    apart = above(None if one is None or other is None else mean_of(paired(one, other)))
+    yield "PreTheta.pronounced", [apart, *found(folder, (THETAS[0], THETAS[2]))]
+    yield "PreNum.order", ahead(folder, COUNTS[:3]) + explained(folder, COUNTS[:3])
+    random = [shown(reading(folder, f"{world}/quick-init-ucb", in_cold_start)) for world in COUNTS[:3]]
+    yield "PreNum.decline", [*declines(folder, COUNTS[:3]), *random, *found(folder, COUNTS[:3])]
     at_500 = [*ahead(folder, COUNTS[:4], slots=500, most=25), *ahead_at_last(folder, COUNTS[:4])]
-    yield "Pre2Slot.order", [*at_500, *ahead_with_one_mu(folder, COUNTS)]
+    yield "Pre2Slot.order", [*at_500, *explained(folder, COUNTS, slots=500, most=25)]
     yield "Pre2Slot.arms", [above(exact(100 * 99 * 98 * 97 * 96 / 120), 1e7)]
     there = folder.trials(f"{COUNTS[-1]}/quick-init-ucb", slots=500, most=25)
     yield "Pre2Slot.impossible", [below(None if there is None else exact(len(there.numbers)), 1.0)]
@@ -139,7 +182,7 @@ def recomputed(folder: Path) -> dict[str, list[Check]]:
 def verdict(checks: list[Check]) -> str:
     """What the outcomes of the deciding checks come to."""
     deciding = [(estimate, low, high) for estimate, low, high, decides in checks if decides]
-    if any(estimate is None for estimate, _, _, _ in checks):
+    if any(estimate is None for estimate, _, _ in deciding):
         return "not measured yet"
     outcomes = {estimate.outcome(low, high) for estimate, low, high in deciding if estimate is not None}
     if "holds" in outcomes:

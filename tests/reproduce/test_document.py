@@ -27,11 +27,13 @@ from fedelect.reproduce import (
 from fedelect.reproduce.blocks import read_block, write_block
 from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, quick_init
 from fedelect.reproduce.claims import Finding, Verdict
+from fedelect.reproduce.claims.democratized import MU
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
 from fedelect.reproduce.document.claims_section import check_text, claim_lines
 from fedelect.reproduce.document.decisions import decision_lines
 from fedelect.reproduce.document.on_file import on_file_lines, trials_line
+from fedelect.reproduce.measurements.sensitivity import Sensitivity
 from fedelect.reproduce.paper import fitted_first_term
 
 pytestmark = pytest.mark.xdist_group("reproduce")
@@ -102,7 +104,7 @@ def test_fewer_trials_than_planned_are_never_passed_off_as_all(written: Path) ->
     assert f"**On the atlas** (looked up, not trained): {command} --on-atlas`. On file so far: {some}" in page
     assert "trained: **holds** so far (4 of 100 trials)<br>on the atlas: **not measured yet**" in page
     assert (
-        "Of the 27 trained series that the figures need, 0 have all their trials on file; of all 2,025 trials, 8 "
+        "Of the 29 trained series that the figures need, 0 have all their trials on file; of all 2,075 trials, 8 "
         in page
     )
     figures = [path.read_text() for path in (written / "docs/reproduction").rglob("*performance.svg")]
@@ -146,6 +148,19 @@ def test_what_is_said_of_the_optimal_cohort_is_what_the_atlas_shows() -> None:
     assert len(level_contenders(atlas)) == 3 and "cannot tell three others from it" in said
 
 
+def test_what_is_said_of_equal_mu_is_what_sensitivity_shows(tmp_path: Path) -> None:
+    measured = Evidence(library=committed(tmp_path), preset=PRESETS["paper"]).measurement("sensitivity", Sensitivity)
+    assert measured is not None
+    gaps = {(one.selector, one.exploration): one.running_gap for one in measured.variants if one.ties == "at random"}
+    ahead = set()
+    for mu in (0.01, 0.1, 1.0):
+        quick, bp = gaps["Quick-Init UCB", mu], gaps["BP-UCB", mu]
+        assert quick.half_width is not None and bp.half_width is not None
+        assert abs(quick.mean - bp.mean) > quick.half_width + bp.half_width
+        ahead |= {mu} if quick.mean < bp.mean else set()
+    assert ahead == {0.01, 1.0} and "With the same mu, 0.01 or 1, the order is the paper's; with 0.1 it is not" in MU
+
+
 def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
     kept = read_verdicts(verdicts_path(made_up(written)))
     assert list(kept) == [claim.key for claim in CLAIMS]
@@ -169,12 +184,17 @@ def test_the_papers_optimal_column_fits_a_first_term_of_nought() -> None:
 def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
     (claim,) = (one for one in CLAIMS if one.key == "cen_performance.initiation")
     assert check_text(claim.checks[0], Interval(15504.0, 0.0, 1), "holds").endswith(
-        "15504 (claimed: 15504 to 15504; holds)"
+        "15504.0 (claimed: 15503.5 to 15504.5; holds)"
     )
     (finds,) = (one for one in CLAIMS if one.key == "cen_selected_time.finds")
-    shown = check_text(finds.checks[-1], Interval(0.98765, 0.001, 100), "holds")
-    assert shown.endswith("a new cohort is tried: 0.9877 ± 0.0010 (100 trials; shown only)")
-    assert finds.checks[-1].claimed.text(4) == "any"
+    shown = check_text(finds.checks[1], Interval(0.98765, 0.001, 25), "holds", 100)
+    assert shown.endswith("a new cohort is tried: 0.9877 ± 0.0010 (25 trials; shown only)")
+    assert finds.checks[1].claimed.text(4) == "any"
+    short = check_text(finds.checks[0], Interval(0.6, 0.01, 25), "holds", 100)
+    assert short.endswith("0.6000 ± 0.0100 (25 of 100 trials; claimed: above 0.5000; holds)")
+    (differ,) = (one for one in CLAIMS if one.key == "BP_value.differ")
+    over = check_text(differ.checks[0], Interval(0.002, 0.001, 4), "holds", 100)
+    assert over.endswith("0.00200 ± 0.00100 (4 blocks of trials; claimed: above 0; holds)")
     assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
 
 

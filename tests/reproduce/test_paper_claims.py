@@ -39,6 +39,7 @@ from fedelect.reproduce.measurements import keep_measurement
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
 from fedelect.reproduce.measurements.losses import Losses, RoundLosses
+from fedelect.reproduce.measurements.optimum import Optimum
 from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
 from fedelect.scenario import preset
 from fedelect.seeds import stream
@@ -175,8 +176,17 @@ def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
         ]
         for budget in (5, 10, 15, 20)
     }
+    optimum = Optimum(
+        atlas="any",
+        best_other_cohort=(0, 1, 2, 3, 9),
+        first_five=rng.normal(0.87, 0.005, 10).tolist(),
+        best_other=rng.normal(0.87, 0.005, 10).tolist(),
+        others=99,
+        not_worse=3,
+    )
     return {
         "losses": Losses(losses=losses),
+        "optimum": optimum,
         "complexity": ComplexityTable(budget=5, slots=9, rows=rows),
         "convergence": ConvergenceTable(clients=20, tolerance=1e-9, rounds=9, rows=[settled]),
         "regret": Regret(worlds=[world, world]),

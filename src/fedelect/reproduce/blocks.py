@@ -156,6 +156,7 @@ class Curves:
         opinions: (R, T).
         beliefs: (T, N) mean over trials of each client's share of all beliefs; None under FA.
         belief_half_width: (T, N) half of its 95 % interval over trials; nan where there is but one.
+        belief_blocks: (B, T, N) the mean over the trials of each block, for what is compared within a trial.
         residuals: (T,) largest residual over trials.
         engine: What trained; "atlas" where nothing was trained and opinions were looked up.
         made_with: Engine and versions that made the blocks; several where blocks of different versions were put
@@ -169,6 +170,7 @@ class Curves:
     opinions: Floats
     beliefs: Floats | None
     belief_half_width: Floats | None
+    belief_blocks: Floats | None
     residuals: Floats | None
     engine: str
     made_with: tuple[str, ...]
@@ -189,17 +191,19 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         )
     numbers = np.concatenate([block.first_trial + np.arange(block.trials) for block in blocks])
     wanted = numbers < trials
-    sums = squares = residuals = None
+    beliefs = half_width = by_block = residuals = None
     if blocks[0].belief_sums is not None:
-        sums, squares, residuals = _beliefs(blocks, slots)
+        beliefs, half_width, residuals = _beliefs(blocks, slots)
+        by_block = np.stack([np.asarray(one.belief_sums, dtype=np.float64)[:slots] / one.trials for one in blocks])
     return Curves(
         series=series,
         trials=numbers[wanted],
         untrained=blocks[0].untrained,
         cohorts=np.concatenate([block.cohorts[:, :slots] for block in blocks])[wanted],
         opinions=np.concatenate([block.opinions[:, :slots] for block in blocks])[wanted],
-        beliefs=sums,
-        belief_half_width=squares,
+        beliefs=beliefs,
+        belief_half_width=half_width,
+        belief_blocks=by_block,
         residuals=residuals,
         engine=blocks[0].about.engine,
         made_with=tuple(sorted({block.about.made_with for block in blocks})),

@@ -5,24 +5,31 @@ import math
 from fedelect.reproduce import paper
 from fedelect.reproduce.calibration import BEST_KNOWN
 from fedelect.reproduce.catalogue import MAIN, OPTIMAL, RANDOM, ROUND_ROBIN, SUBSET_UCB, quick_init
-from fedelect.reproduce.claims.claim import Check, Claim, Range, above, exactly, near
+from fedelect.reproduce.claims.claim import Check, Claim, Range, above, below, exactly, near
 from fedelect.reproduce.claims.measures import (
     accuracy,
     accuracy_gain,
     elected,
     excess_over_others,
+    late_gain,
     late_share,
+    least_over_most,
+    mean_difference,
     mean_of,
     new_share,
+    slots_to,
 )
 from fedelect.reproduce.claims.sets import ONE_POINT
 
-LONG = 500
+SLOTS, LONG = 200, 500
+EARLY_TARGETS = (0.75, 0.78)
+"""Targets of the paper's table that can be reached within 200 slots; a trial that does not counts as 200 slots."""
+
 OTHERS = tuple(range(len(BEST_KNOWN), MAIN.clients))
 
 EXPLORES = (
     "With mu = 1 one pull less outweighs any reward gap, so that Quick-Init UCB tries a new cohort in almost every "
-    "slot up to T = 500 (docs/EXACT.md)."
+    "slot up to T = 500, in the order of what the cold start gave (docs/EXACT.md)."
 )
 CALIBRATED = "The calibration aimed at this figure, so it is no evidence."
 
@@ -45,7 +52,7 @@ CLAIMS = (
             )
         ),
         why={
-            "holds": "Both are within 10 % of the paper's.",
+            "holds": "Within 10 % of the paper's.",
             "holds in part": EXPLORES,
             "does not hold": EXPLORES,
             "undecided": EXPLORES,
@@ -71,9 +78,9 @@ CLAIMS = (
         },
     ),
     Claim(
-        key="cen_selected_time.finds",
+        key="cen_selected_time.most",
         where="cen_selected_time",
-        says="Quick-Init UCB finds the optimal set.",
+        says="Clients 1 to 5 are elected most often.",
         paper="-",
         checks=(
             Check(
@@ -82,6 +89,26 @@ CLAIMS = (
                 claimed=above(0.0),
                 digits=2,
             ),
+            Check(
+                name="elections of the least elected i.i.d. client less those of the most elected other",
+                measure=mean_of(quick_init(), least_over_most(BEST_KNOWN), slots=LONG),
+                claimed=above(0.0),
+                digits=2,
+            ),
+        ),
+        why={
+            "holds": "Cohorts with i.i.d. clients are worth more, and the cold start shows some of that.",
+            "holds in part": "As a group they are; one by one some other client is elected more often than some of "
+            "them.",
+            "does not hold": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_selected_time.finds",
+        where="cen_selected_time",
+        says="Quick-Init UCB finds the optimal set.",
+        paper="-",
+        checks=(
             Check(
                 name="share of the last 100 slots in which it is elected",
                 measure=mean_of(quick_init(), late_share(BEST_KNOWN), slots=LONG),
@@ -93,11 +120,16 @@ CLAIMS = (
                 claimed=Range(),
                 decides=False,
             ),
+            Check(
+                name="accuracy of the last 100 slots less that of the first 20 after the cold start",
+                measure=mean_of(quick_init(), late_gain(early=20, late=100), slots=LONG),
+                claimed=Range(),
+                decides=False,
+            ),
         ),
         why={
             "holds": "It settles on the set.",
-            "holds in part": f"The i.i.d. clients are preferred, but the set itself is not settled on. {EXPLORES}",
-            "does not hold": EXPLORES,
+            "does not hold": f"{EXPLORES} It does not get better with time (shown).",
         },
     ),
     Claim(
@@ -128,8 +160,8 @@ CLAIMS = (
         ),
         why={
             "holds": CALIBRATED,
-            "does not hold": f"{CALIBRATED} Of the settings tried, those with a higher optimal cohort have more "
-            "samples or a random selection that is further off; the untrained model as first term costs a little more.",
+            "does not hold": f"{CALIBRATED} It is just outside the range: the untrained model as first term costs "
+            "0.004, and the three trainings of this cohort in the table may be unlucky.",
             "undecided": CALIBRATED,
         },
     ),
@@ -165,16 +197,16 @@ CLAIMS = (
     Claim(
         key="cen_performance.gap",
         where="cen_performance",
-        says="Quick-Init UCB is about 1.44 % below the optimal solution.",
+        says="Quick-Init UCB is about 1.44 % below the optimal solution (by the abstract less than that).",
         paper=f"{paper.QUICK_INIT_GAP}",
         checks=(
             Check(
                 name="gap to the cohort of clients 1 to 5",
                 measure=accuracy_gain(OPTIMAL, quick_init()),
-                claimed=near(paper.QUICK_INIT_GAP, ONE_POINT / 2),
+                claimed=below(paper.QUICK_INIT_GAP + ONE_POINT / 2),
             ),
         ),
-        why={"holds": "To half a point.", "does not hold": EXPLORES},
+        why={"holds": "To half a point, or closer.", "does not hold": EXPLORES},
     ),
     Claim(
         key="cen_performance.conventional",
@@ -190,7 +222,7 @@ CLAIMS = (
             Check(
                 name="Quick-Init less conventional UCB",
                 measure=accuracy_gain(quick_init(), SUBSET_UCB),
-                claimed=above(0.0),
+                claimed=above(ONE_POINT),
             ),
         ),
         why={
@@ -211,7 +243,7 @@ CLAIMS = (
                 name="cohorts of 5 out of 20",
                 measure=lambda evidence: exactly(math.comb(MAIN.clients, MAIN.budget)),
                 claimed=near(paper.SUBSETS, 0.5),
-                digits=0,
+                digits=1,
             ),
         ),
         why={"holds": "Arithmetic: C(20, 5).", "does not hold": "Arithmetic: C(20, 5) is another number."},
@@ -221,21 +253,43 @@ CLAIMS = (
         where="cen_performance",
         says="Round-robin and random selection have the lowest accuracy (under FL&FA).",
         paper="-",
-        checks=(
-            *(
-                Check(name=f"{name} less {low}", measure=accuracy_gain(series, baseline), claimed=above(0.0))
-                for name, series in (
-                    ("optimal", OPTIMAL),
-                    ("Quick-Init", quick_init()),
-                    ("conventional UCB", SUBSET_UCB),
-                )
-                for low, baseline in (("round-robin", ROUND_ROBIN), ("random", RANDOM))
-            ),
+        checks=tuple(
+            Check(name=f"{name} less {low}", measure=accuracy_gain(series, baseline), claimed=claimed)
+            for name, series, claimed in (
+                ("optimal", OPTIMAL, above(0.0)),
+                ("Quick-Init", quick_init(), above(0.0)),
+                # Of which the paper says that it performs like random selection: it may be level.
+                ("conventional UCB", SUBSET_UCB, above(-ONE_POINT)),
+            )
+            for low, baseline in (("round-robin", ROUND_ROBIN), ("random", RANDOM))
         ),
         why={
-            "holds": "Neither looks at opinions.",
-            "holds in part": "Conventional UCB, which tries every cohort once before it looks at opinions, is no "
-            "better than they are.",
+            "holds": "Neither looks at opinions; conventional UCB, which does not within T = 200, is level with them "
+            "(to a point), as the paper says.",
+            "holds in part": "Conventional UCB, which tries every cohort once before it looks at opinions, is worse "
+            "than one of them.",
+            "does not hold": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_performance.faster",
+        where="cen_performance",
+        says="Quick-Init UCB converges faster than existing methods of selection.",
+        paper="-",
+        checks=tuple(
+            Check(
+                name=f"slots to {target:g}: {name} less Quick-Init UCB",
+                measure=mean_difference(series, quick_init(), slots_to(target), slots=SLOTS),
+                claimed=above(0.0),
+                digits=2,
+            )
+            for target in EARLY_TARGETS
+            for name, series in (("conventional UCB", SUBSET_UCB), ("round-robin", ROUND_ROBIN), ("random", RANDOM))
+        ),
+        why={
+            "holds": "After the cold start it begins with what did best there. It gets ahead early, and not further "
+            "ahead with time.",
+            "holds in part": "It gets ahead of some of them early.",
             "does not hold": EXPLORES,
         },
     ),

@@ -18,13 +18,15 @@ from fedelect.reproduce.readings import Evidence
 Outcome = Literal["holds", "fails", "undecided", "not measured yet"]
 Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not measured yet"]
 
+Side = Literal["too low", "too high"]
+
 VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "undecided", "not measured yet")
 
 UNDECIDED = "The interval reaches over an end of the claimed range: more trials would tell."
 """Why a claim is undecided, where nothing better is known."""
 
 REST_UNDECIDED = "No check fails. Where one is undecided its interval reaches over an end of the claimed range."
-"""Why a claim holds in part, where nothing speaks against the rest of it."""
+"""What is added to the reason why a claim holds where it holds in part and nothing speaks against the rest of it."""
 
 Measure = Callable[[Evidence], Interval | None]
 """Reads a mean with its interval off the results; None if they are not on file."""
@@ -95,6 +97,7 @@ class Check:
         claimed: Where the paper has it.
         digits: Decimals to print.
         decides: Whether the verdict depends on it.
+        over: What the mean is over.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Check:
     claimed: Range
     digits: int = 4
     decides: bool = True
+    over: str = "trials"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +119,8 @@ class Claim:
         paper: The paper's figure, or "-" where it states none.
         checks: How it is tested.
         why: By verdict, why we think it comes out so; for every verdict that its checks can give, but "undecided" may
-            be left to `UNDECIDED`.
+            be left to `UNDECIDED`. "too low" and "too high" go before "does not hold" where all that fails is on that
+            side of its range.
     """
 
     key: str
@@ -123,7 +128,7 @@ class Claim:
     says: str
     paper: str
     checks: tuple[Check, ...]
-    why: Mapping[Verdict, str]
+    why: Mapping[Verdict | Side, str]
 
     @property
     def command(self) -> str:
@@ -150,9 +155,26 @@ class Finding:
     @property
     def why(self) -> str:
         """Why we think it came out so; empty only where nothing is measured yet."""
+        why = self.claim.why
         if self.verdict == "holds in part" and "fails" not in deciding(self.claim, self.outcomes):
-            return REST_UNDECIDED
-        return self.claim.why.get(self.verdict, UNDECIDED if self.verdict == "undecided" else "")
+            return f"{why['holds']} {REST_UNDECIDED}"
+        if self.verdict == "does not hold" and self.side is not None and self.side in why:
+            return why[self.side]
+        return why.get(self.verdict, UNDECIDED if self.verdict == "undecided" else "")
+
+    @property
+    def side(self) -> Side | None:
+        """On which side of its range everything is that fails; None if nothing does, or on both."""
+        failing = [
+            (check.claimed, measured)
+            for check, measured, outcome in zip(self.claim.checks, self.measured, self.outcomes, strict=True)
+            if check.decides and outcome == "fails" and measured is not None
+        ]
+        if failing and all(measured.mean <= claimed.low for claimed, measured in failing):
+            return "too low"
+        if failing and all(measured.mean >= claimed.high for claimed, measured in failing):
+            return "too high"
+        return None
 
 
 def assess(claim: Claim, evidence: Evidence) -> Finding:

@@ -3,11 +3,12 @@
 Two series are compared in each trial that both have and the differences are averaged: a trial shares all luck.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedelect.equations.intervals import Interval, mean_interval, share_interval
+from fedelect.equations.intervals import Interval, mean_band, mean_interval, share_interval
 from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.claims.claim import Measure, exactly
@@ -113,6 +114,22 @@ def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
     return reading
 
 
+def least_over_most(members: Sequence[int]) -> Reading:
+    """Elections of that member who is elected least, less those of that other who is elected most.
+
+    Who they are is decided by the means over trials; they are the same two in each trial.
+    """
+
+    def reading(curves: Curves) -> Floats:
+        counts = elections(curves)
+        means = counts.mean(axis=0)
+        least = min(members, key=lambda client: float(means[client]))
+        most = max(set(range(counts.shape[1])) - set(members), key=lambda client: float(means[client]))
+        return np.asarray(counts[:, least] - counts[:, most], dtype=np.float64)
+
+    return reading
+
+
 def late_share(members: Sequence[int], *, slots: int = 100) -> Reading:
     """Share of the last `slots` slots in which exactly `members` were elected."""
 
@@ -131,6 +148,59 @@ def new_share() -> Reading:
         return np.array([len(np.unique(trial, axis=0)) / len(trial) for trial in ordered])
 
     return reading
+
+
+def late_gain(*, early: int = 20, late: int = 100) -> Reading:
+    """Mean opinion of the last `late` slots less that of the first `early` after the cold start."""
+
+    def reading(curves: Curves) -> Floats:
+        begin = cold_start_slots(curves)
+        return _mean_over_slots(curves.opinions[:, -late:]) - _mean_over_slots(
+            curves.opinions[:, begin : begin + early]
+        )
+
+    return reading
+
+
+def cold_start_opinion(curves: Curves) -> Floats:
+    """Mean opinion in the cold start, whose cohorts are a random partition of the clients: what a random one is worth.
+
+    nan where the run is shorter than the cold start.
+    """
+    begin = cold_start_slots(curves)
+    complete = curves.opinions.shape[1] >= begin
+    return _mean_over_slots(curves.opinions[:, : begin if complete else 0])
+
+
+def members_after_cold_start(members: Sequence[int]) -> Reading:
+    """How many of `members` a cohort has, on average over the slots after the cold start; nan if there are none."""
+
+    def reading(curves: Curves) -> Floats:
+        hits = np.isin(curves.cohorts[:, cold_start_slots(curves) :], members).sum(axis=-1).astype(np.float64)
+        return _mean_over_slots(hits)
+
+    return reading
+
+
+def opinion_of_cohorts_with(count: int, members: Sequence[int]) -> Reading:
+    """Mean opinion of the slots whose cohort has exactly `count` of `members`; nan in a trial without such a slot."""
+
+    def reading(curves: Curves) -> Floats:
+        wanted = np.isin(curves.cohorts, members).sum(axis=-1) == count
+        return _mean_over_slots(np.where(wanted, curves.opinions, np.nan))
+
+    return reading
+
+
+def cold_start_slots(curves: Curves) -> int:
+    """ceil(N / K)."""
+    world = curves.series.world
+    return math.ceil(world.clients / world.budget)
+
+
+def _mean_over_slots(values: Floats) -> Floats:
+    """(R, T) -> (R,), nan left out; nan where there is nothing."""
+    return mean_band(values.T).mean
 
 
 def counted(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:

@@ -8,16 +8,20 @@ from fedelect.reproduce.claims import VERDICTS, Check, Claim, Finding
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
-95 % interval (Student's t over trials; Wilson's for shares of trials): it holds if the whole interval is in the
-claimed range, fails if the whole interval is outside, and is undecided if the interval straddles an end. A claim
-**holds** if all its checks hold, **holds in part** if some hold, **does not hold** if none does and some fail, and is
-**undecided** otherwise. Two methods are compared trial by trial, for in a trial they share batch orders and upload
-luck. Where the paper states an accuracy, ours counts as the same within one point (0.01), its slots within 20 %, its
-elections within 10 %; "never" is below 5 % of the trials; "close" and "hardly" are one point too, and in the table at
-most the paper's own difference in slots and 20 % more. Times are one machine's: below a factor of two they count as
-alike, and their intervals are over repetitions. "-" stands where the paper states no figure. A verdict "so far" rests
-on fewer trials than planned, and says on how many; the rest may change it. Each claim is judged by the results of the
-commands that its section names."""
+95 % interval (Student's t over trials; Wilson's for shares of trials, its longer side to both sides): it holds if the
+whole interval is in the claimed range, fails if the whole interval is outside, and is undecided if the interval
+straddles an end. A claim **holds** if all its checks hold, **holds in part** if some hold, **does not hold** if none
+does and some fail, and is **undecided** otherwise. What is "shown only" decides nothing: it stands there to explain.
+Two methods are compared trial by trial, for in a trial they share batch orders and upload luck. Differences that the
+paper states in per cent are read as points of accuracy. Ours counts as the paper's if an accuracy is within one point
+(0.01), a gap within half a point, slots within 20 %, elections within 10 %. "Close", "like" and "hardly" are one
+point, "much" is more than that, "slightly" and "comparable" are two points; in the table "close" and "slightly" are
+at most the paper's own difference in slots and 20 % more. A loss has converged if it falls by less than 1 % in a
+round, a belief if it is within 0.5 % of its late mean. A target is "reached" in more than 95 % of the trials, "never"
+in fewer than 5 %. Times are one machine's: below a factor of two they count as alike; that a cost grows with the
+number of cohorts would show as a factor of more than 1000. "-" stands where the paper states no figure. A verdict "so
+far" rests on fewer trials than planned, and says on how many; the rest may change it. Each claim is judged by the
+results of the command beside it, and by the atlas that comes with fedelect where it says so."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
@@ -41,7 +45,10 @@ def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -
     """A table of claims, one row each."""
     if not findings:
         return []
-    lines = ["| claim | paper | ours (mean ± 95 % interval) | verdict | why we think so |", "|---|---|---|---|---|"]
+    lines = [
+        "| claim | paper | ours (mean ± 95 % interval) | verdict | why we think so | command |",
+        "|---|---|---|---|---|---|",
+    ]
     for finding in findings:
         claim = finding.claim
         on_atlas = looked_up.get(claim.key)
@@ -50,7 +57,8 @@ def claim_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -
         else:
             ours = f"*trained*<br>{_checks(finding)}<br>*on the atlas*<br>{_checks(on_atlas)}"
             verdict = f"trained: {_verdict(finding)}<br>on the atlas: {_verdict(on_atlas)}"
-        cells = (claim.says, claim.paper, ours, verdict, _why(finding, on_atlas))
+        commands = f"`{claim.command}`" + ("" if on_atlas is None else f"<br>`{claim.command} --on-atlas`")
+        cells = (claim.says, claim.paper, ours, verdict, _why(finding, on_atlas), commands)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return lines
 
@@ -72,10 +80,19 @@ def planned_trials(claim: Claim) -> int | None:
 def so_far(finding: Finding) -> str | None:
     """On how many trials a verdict rests that rests on fewer than planned, such as "25 of 100 trials"; else None."""
     planned = planned_trials(finding.claim)
-    counts = [one.count for one in finding.measured if one is not None and one.count > 1]
+    counts = [
+        measured.count
+        for check, measured in zip(finding.claim.checks, finding.measured, strict=True)
+        if measured is not None and measured.count > 1 and _of_trials(check)
+    ]
     if finding.verdict == "not measured yet" or planned is None or not counts or min(counts) >= planned:
         return None
     return f"{min(counts)} of {planned} trials"
+
+
+def _of_trials(check: Check) -> bool:
+    """Whether as many trials as planned are meant to be behind it: what only explains may have fewer."""
+    return check.decides and check.over == "trials"
 
 
 def _verdict(finding: Finding) -> str:
@@ -96,7 +113,8 @@ def check_text(check: Check, measured: Interval | None, outcome: str, planned: i
     if measured is None:
         return f"{check.name}: not measured yet"
     claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
-    return f"{check.name}: {interval_text(measured, check.digits)} ({_counted(measured, planned)}{claimed})"
+    counted = _counted(check, measured, planned if _of_trials(check) else None)
+    return f"{check.name}: {interval_text(measured, check.digits)} ({counted}{claimed})"
 
 
 def interval_text(interval: Interval, digits: int) -> str:
@@ -112,10 +130,9 @@ def interval_text(interval: Interval, digits: int) -> str:
     return f"{interval.mean:{form}}" + (f" ± {interval.half_width:{form}}" if interval.half_width else "")
 
 
-def _counted(interval: Interval, planned: int | None) -> str:
-    """What the figure is over: trials, or topologies and the like where none are planned."""
+def _counted(check: Check, interval: Interval, planned: int | None) -> str:
+    """What the figure is over, such as "25 of 100 trials; "; empty for a single exact figure."""
     if interval.half_width == 0.0 and interval.count == 1:
         return ""
-    if planned is not None:
-        return f"{interval.count} of {planned} trials; " if interval.count < planned else f"{interval.count} trials; "
-    return f"{interval.count} trials; " if interval.half_width else f"over {interval.count}; "
+    short = planned is not None and interval.count < planned
+    return f"{interval.count} of {planned} {check.over}; " if short else f"{interval.count} {check.over}; "

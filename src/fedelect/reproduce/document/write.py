@@ -24,7 +24,7 @@ _HEAD = """\
 # The paper, reproduced
 
 *From Learning to Analytics: Improving Model Efficacy with Goal-Directed Client Selection* (Tong, Chen, Fu, Zhang, Han):
-every figure and table, and every claim of its numerical section, beside what came out here. This page is written by
+every figure and table, and every claim that it makes of them, beside what came out here. This page is written by
 `fedelect reproduce document` from the results in `reproduction/`; a test keeps it equal to them. Each figure is one
 command; `fedelect reproduce all --preset paper` makes everything, says first how long that will take, and goes on where
 it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. `make paper`
@@ -36,7 +36,7 @@ trained. *On the atlas*: every one of the 15,504 cohorts was trained with three 
 instead of training anew (docs/ATLAS.md); selectors and all else are the same, and 100 trials take minutes. Intervals on
 the atlas are over trials *given* these three trainings: they leave out the luck of the table itself, which moves a
 cohort's accuracy by about 0.002 (standard error, on average over cohorts: `fedelect atlas show` prints 0.0037 between
-seeds; less for good cohorts), so that a difference of that size between the two is none."""
+seeds; less for good cohorts), so that a difference of that size between the two tells nothing."""
 
 
 def write_document(

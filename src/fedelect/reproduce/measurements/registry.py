@@ -15,6 +15,7 @@ from fedelect.reproduce.measurements.complexity import ComplexityTable, measure_
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.convergence import ConvergenceTable, measure_convergence
 from fedelect.reproduce.measurements.losses import Losses, measure_losses
+from fedelect.reproduce.measurements.optimum import Optimum, measure_optimum
 from fedelect.reproduce.measurements.parts import Parts
 from fedelect.reproduce.measurements.regret import Regret, measure_regret
 from fedelect.reproduce.measurements.sensitivity import Sensitivity, measure_sensitivity
@@ -33,6 +34,7 @@ class Measurement:
 
 MEASUREMENTS: dict[str, Measurement] = {
     "losses": Measurement(Losses, measure_losses),
+    "optimum": Measurement(Optimum, measure_optimum),
     "convergence": Measurement(ConvergenceTable, measure_convergence),
     "regret": Measurement(Regret, measure_regret),
     "sensitivity": Measurement(Sensitivity, measure_sensitivity),
