@@ -9,9 +9,29 @@ import pytest
 from tests.reproduce.made_up_results import put
 from tests.reproduce.small_library import TINY, fill, small, small_library
 
-from fedelect.reproduce import CLAIMS, EXPERIMENTS, PRESETS, Evidence, Library, LibraryOnFile, assess, draw, experiment
-from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, ROUND_ROBIN, bp_ucb, quick_init
+from fedelect.equations import theory
+from fedelect.reproduce import (
+    CLAIMS,
+    EXPERIMENTS,
+    PRESETS,
+    Evidence,
+    Library,
+    LibraryOnFile,
+    World,
+    assess,
+    draw,
+    experiment,
+)
+from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, ROUND_ROBIN, bp_ucb, frugal_quick_init, quick_init
 from fedelect.reproduce.claims import VERDICTS
+from fedelect.reproduce.figures.clients import link_rule
+from fedelect.reproduce.figures.sensitivity import explanation
+from fedelect.reproduce.figures.theory import coinciding, conditions, resting_on
+from fedelect.reproduce.measurements.convergence import SCALES, ConvergenceRow, ConvergenceTable
+from fedelect.reproduce.measurements.registry import keep_measurement
+from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
+from fedelect.reproduce.measurements.sensitivity import Estimate, Sensitivity, Variant
+from fedelect.scenario import TopologyConfig
 
 pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the library
 
@@ -29,6 +49,11 @@ def texts(path: Path) -> str:
     if path.suffix != ".svg":
         return content
     return "\n".join(re.findall(r"<text[^>]*>([^<]*)</text>", content)).replace("&amp;", "&")
+
+
+def prose(path: Path) -> str:
+    """The same with lines joined, for sentences that go over several."""
+    return texts(path).replace("\n", " ")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +84,7 @@ def test_every_experiment_is_drawn_and_says_its_trials_slots_and_preset(
 
 
 def test_a_figure_is_the_same_to_the_byte_whenever_it_is_drawn(filled: Library, tmp_path: Path) -> None:
-    for name in ("decen_performance", "network"):
+    for name in ("decen_performance", "network", "1_2", "Pre2Slot", "cen_selected_time", "convergence", "regret"):
         (once,) = draw(experiment(name), filled, TINY, tmp_path / "once")
         (again,) = draw(experiment(name), filled, TINY, tmp_path / "again")
         assert once.read_bytes() == again.read_bytes()
@@ -111,3 +136,269 @@ def test_the_table_has_slots_to_each_target_beside_the_papers(tmp_path: Path) ->
     said = page.read_text()
     assert "| 0.75 | optimal solution (4 of 100 trials) | 6.00 | 5.00 ± 0.00 | 4 of 4 (T = 200) | 0.7683 |" in said
     assert "not run yet: Quick-Init UCB, BP-UCB" in said
+
+
+def test_the_axis_of_accuracy_leaves_out_the_steep_start_and_says_so(tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    put(library, OPTIMAL, np.full((4, 200), 0.9), untrained=0.4)
+    put(library, RANDOM, np.full((4, 200), 0.8), untrained=0.4)
+    (path,) = draw(experiment("cen_performance"), library, PRESETS["paper"], tmp_path)
+    # In slot 10 the lower curve is at (0.4 + 10 * 0.8) / 11 = 0.764, in slot 6 it is at 0.743.
+    assert "The vertical axis begins at 0.75; some curves are below that up to slot 6." in prose(path)
+    # Here the paper's own 0.7202 has to be seen: only slot 1, at 0.6, and slot 2, at 0.667, are below that.
+    (path,) = draw(experiment("decen_performance"), library, PRESETS["paper"], tmp_path)
+    assert "The vertical axis begins at 0.70; some curves are below that up to slot 2." in prose(path)
+
+
+def test_with_few_slots_nothing_is_cut_off(filled: Library, tmp_path: Path) -> None:
+    (path,) = draw(experiment("cen_performance"), filled, TINY, tmp_path)
+    assert re.search(r"The vertical axis begins at 0\.\d[05]\.", prose(path))
+
+
+def test_the_papers_figures_have_four_decimals_and_an_upper_end_is_called_one(tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    put(library, RANDOM, np.full((4, 200), 0.8))
+    (path,) = draw(experiment("decen_performance"), library, PRESETS["paper"], tmp_path)
+    assert "paper, optimal: below 0.8940" in texts(path)
+
+
+@pytest.mark.parametrize("name", ["cen_performance", "decen_performance", "cen_selected_time", "BP_value"])
+def test_a_figure_from_runs_on_the_atlas_says_so_in_its_title(name: str, tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    (trained,) = draw(experiment(name), library, PRESETS["paper"], tmp_path / "trained")
+    (on_atlas,) = draw(experiment(name), library, PRESETS["paper"].on_atlas(), tmp_path / "on-atlas")
+    titles = [line for line in texts(on_atlas).splitlines() if line.endswith(", on the atlas")]
+    assert len(titles) == 1 and titles[0].removesuffix(", on the atlas") in texts(trained).splitlines()
+
+
+def test_elections_of_both_kinds_of_clients_have_their_interval_over_trials(tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    cohorts = np.broadcast_to(np.arange(5), (4, 500, 5)).copy()
+    cohorts[:2] += 5  # two trials elect none of the first five
+    put(library, quick_init(), np.full((4, 500), 0.8), cohorts=cohorts)
+    (path,) = draw(experiment("cen_selected_time"), library, PRESETS["paper"], tmp_path)
+    said = texts(path)
+    # 0, 0, 500, 500: the t quantile of 3 degrees of freedom, 3.18, times 288.7 / 2.
+    assert "i.i.d. data: mean 250.00 ± 459.35 (4 of 100 trials)" in said
+    assert "other data: mean 83.33 ± 153.12 (4 of 100 trials)" in said
+    assert "paper: mean 228.95 (i.i.d.) and 90.34 (other)" in said
+
+
+def test_a_sweep_names_what_is_missing_by_its_setting_and_the_trials_of_each_line(tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    for clients, trials in ((20, 8), (40, 4)):
+        put(library, quick_init(World(clients=clients)), np.full((trials, 500), 0.8))
+    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+    said = prose(path)
+    assert "not run yet: Quick-Init UCB at N = 60, 80, 100;" in said and "theta" not in said
+    assert "Quick-Init UCB (4 to 8 of 25 trials)" in said and "preset paper: 4 to 8 trials" in said
+    assert "Quick-Init UCB at N = 100 impossible; here it is not run yet." in said and "included" not in said
+    put(library, quick_init(World(clients=100)), np.full((4, 500), 0.8))
+    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+    assert "Quick-Init UCB at N = 100 impossible; it is drawn here." in prose(path)
+    (path,) = draw(experiment("PreTheta"), library, PRESETS["paper"], tmp_path)
+    assert "BP-UCB at θ = 1, 0.75, 0.5" in prose(path)
+
+
+def test_a_line_for_which_fewer_trials_are_planned_says_how_many(tmp_path: Path) -> None:
+    library = LibraryOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=25)
+    put(library, quick_init(), np.full((100, 200), 0.8))
+    put(library, frugal_quick_init(), np.full((25, 200), 0.8))
+    said = texts(draw(experiment("PreNum"), library, PRESETS["paper"], tmp_path)[0]).splitlines()
+    assert "Quick-Init UCB" in said and "Quick-Init UCB with μ = 0.01 (25 trials)" in said
+
+
+def test_both_panels_of_a_sweep_have_the_same_vertical_axis(tmp_path: Path) -> None:
+    library = made_up(tmp_path / "results")
+    rising = np.linspace(0.5, 0.9, 500) + np.linspace(0.0, 0.01, 4)[:, np.newaxis]
+    put(library, quick_init(), rising)
+    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+    ticks = re.findall(r"^0\.\d+$", texts(path), flags=re.MULTILINE)
+    assert ticks and sorted(ticks) == sorted([*dict.fromkeys(ticks)] * 2)
+
+
+def test_every_line_of_the_losses_and_of_the_beliefs_is_explained(filled: Library, tmp_path: Path) -> None:
+    (path,) = draw(experiment("1_2"), filled, TINY, tmp_path)
+    assert "dotted: the same, over the samples of those who train" in prose(path)
+    (path,) = draw(experiment("BP_value"), filled, TINY, tmp_path)
+    assert "1/N = 0.05: all beliefs equal" in texts(path)
+
+
+@pytest.mark.parametrize(
+    ("topology", "rule"),
+    [
+        (
+            TopologyConfig(neighbours=3),
+            "Every client is linked to its 3 nearest; as links go both ways, some have more.",
+        ),
+        (TopologyConfig(link="radius", radius_km=0.5), "All clients at most 0.5 km apart are linked."),
+        (TopologyConfig(link="edges", edges=((0, 1),)), "The links are listed in the scenario."),
+    ],
+)
+def test_the_rule_of_links_is_read_from_the_scenario(topology: TopologyConfig, rule: str) -> None:
+    assert link_rule(topology).startswith(rule) and link_rule(topology).endswith("the shortest link between them.")
+
+
+def test_the_network_says_by_which_rule_clients_are_linked(tmp_path: Path) -> None:
+    (path,) = draw(experiment("network"), made_up(tmp_path / "results"), PRESETS["paper"], tmp_path)
+    assert link_rule(small().topology) in prose(path)
+
+
+def test_convergence_is_drawn_from_whatever_rows_there_are(filled: Library, tmp_path: Path) -> None:
+    assert list(SCALES) == sorted(SCALES) and {0.001, 0.01, 0.03} <= set(SCALES)
+    (path,) = draw(experiment("convergence"), filled, TINY, tmp_path)
+    assert "topologies, of 10" in texts(path)
+    library = made_up(tmp_path / "results")
+    counts = dict.fromkeys(("corollary_holds", "theorem_holds", "theorem_as_printed_holds"), 3)
+    row = ConvergenceRow(
+        scale=0.5, topologies=7, **counts, settled=5, settled_in_ten=1, median_rounds=None, broken_promises=0
+    )
+    table = ConvergenceTable(clients=20, tolerance=1e-9, rounds=200, rows=[row])
+    keep_measurement(library, PRESETS["paper"], "convergence", table)
+    (path,) = draw(experiment("convergence"), library, PRESETS["paper"], tmp_path)
+    assert "topologies, of 7" in texts(path) and "preset paper: 7 trials" in texts(path)
+
+
+def regret_curve(selector: str, exploration: float, mean: list[float], violated: list[str]) -> RegretCurve:
+    return RegretCurve(
+        selector=selector,
+        exploration=exploration,
+        theorem="Theorem 1",
+        trials=9,
+        slots=[1, 10],
+        mean=mean,
+        half_width=[0.0, 0.0],
+        bound=[9.0, 9.0],
+        ceiling=[1.0, 10.0],
+        violated=violated,
+    )
+
+
+def regret_world(*curves: RegretCurve) -> RegretWorld:
+    return RegretWorld(
+        name="one", clients=6, budget=2, optimum=0.9, smallest_gap=0.001, largest_gap=0.5, curves=list(curves)
+    )
+
+
+def test_curves_of_regret_that_hide_each_other_are_named() -> None:
+    same = regret_world(regret_curve("BP-UCB", 0.1, [1.0, 2.0], []), regret_curve("BP-UCB", 2**0.5, [1.0, 2.0], []))
+    near = regret_world(regret_curve("BP-UCB", 0.1, [1.0, 2.0], []), regret_curve("BP-UCB", 1.0, [1.0, 2.01], []))
+    apart = regret_world(regret_curve("BP-UCB", 0.1, [1.0, 2.0], []), regret_curve("BP-UCB", 1.0, [1.0, 2.1], []))
+    other = regret_world(
+        regret_curve("BP-UCB", 1.0, [1.0, 2.0], []), regret_curve("Quick-Init UCB", 1.0, [1.0, 2.0], [])
+    )
+    assert coinciding(Regret(worlds=[same, near])) == [
+        "Left: the curves of BP-UCB for mu = 0.1 and 1.41 coincide at every slot.",
+        "Right: the curves of BP-UCB for mu = 0.1 and 1 differ by at most 1 % at every slot and hide each other.",
+    ]
+    assert coinciding(Regret(worlds=[apart, other])) == []
+
+
+def test_conditions_that_runs_do_not_meet_are_short_lines() -> None:
+    once, root, alone = theory.EVERY_ARM_PLAYED_ONCE, theory.EXPLORATION_IS_ROOT_TWO, theory.REWARDS_IGNORE_COHORT
+    curves = [
+        regret_curve("Quick-Init UCB", 1.0, [1.0, 2.0], [root, once]),
+        regret_curve("Quick-Init UCB", 2**0.5, [1.0, 2.0], [once]),
+        regret_curve("BP-UCB", 0.01, [1.0, 2.0], [alone, "the moon is full (as it is now and then)"]),
+    ]
+    lines = conditions(curves)
+    assert lines[1:] == [
+        "- Quick-Init UCB, mu = 1: mu must be √2, or one of the bound's two terms does not follow.",
+        "- Quick-Init UCB, every mu: every cohort must be played once at the start; here most are scored unplayed.",
+        "- BP-UCB, every mu: a client's reward must not depend on who else trains; here it does.",
+        "- BP-UCB, every mu: the moon is full.",
+    ]
+    assert conditions([regret_curve("BP-UCB", 2**0.5, [1.0, 2.0], [])]) == []
+
+
+def test_what_the_bounds_rest_on_is_said_of_the_main_world(filled: Library, tmp_path: Path) -> None:
+    said = resting_on(regret_world())
+    assert said.startswith("Left: R_min = 0.001 is the smallest") and "those of 14 others" in said
+    (path,) = draw(experiment("regret"), filled, TINY, tmp_path)
+    assert "those of 15,503 others" in prose(path) and "What the proofs suppose and these runs do not meet:" in texts(
+        path
+    )
+
+
+def sensitivity(rows: list[tuple[str, float, str, float, float, float]], half: float | None) -> Sensitivity:
+    """Made-up variants: selector, mu, ties, final gap, running gap, share; half-widths are shares, too."""
+    made = [
+        Variant(
+            selector=selector,
+            exploration=mu,
+            ties=ties,
+            final_gap=Estimate(mean=final, half_width=half),
+            running_gap=Estimate(mean=running, half_width=half),
+            share_of_first_five=Estimate(mean=share, half_width=half),
+        )
+        for selector, mu, ties, final, running, share in rows
+    ]
+    return Sensitivity(atlas="none", trials=9, slots=500, optimum=0.8, variants=made)
+
+
+QUICK, BP, NUMBER = "Quick-Init UCB", "BP-UCB", "by client number"
+
+
+def test_what_sensitivity_says_is_made_from_its_numbers() -> None:
+    rows = [
+        (QUICK, 0.01, "at random", 0.02, 0.03, 0.50),
+        (QUICK, 1.0, "at random", 0.10, 0.08, 0.40),
+        (QUICK, 0.01, NUMBER, 0.02, 0.03, 0.60),
+        (QUICK, 1.0, NUMBER, 0.02, 0.03, 0.405),
+        (BP, 0.01, "at random", 0.05, 0.05, 0.50),
+        (BP, 1.0, "at random", 0.01, 0.052, 0.50),
+    ]
+    beside, best, ties = explanation(sensitivity(rows, 0.003))
+    assert (
+        "with mu = 1 by 6.40 ± 0.24 points (more) over all slots and 8.00 ± 0.24 points (more) in the last 50 slots; "
+        "with mu = 0.01 by 2.40 ± 0.24 points (more) over all slots and 1.60 ± 0.24 points (the paper's is within the "
+        "interval) in the last 50 slots." in beside
+    )
+    assert "1.44 points below clients 1 to 5 at T = 200" in beside
+    assert beside.endswith("0.01 comes nearest to the paper's gap over all slots, not the paper's 1.")
+    assert "with mu = 0.01 for Quick-Init UCB, ties at random;" in best
+    assert "mu = 0.01 or 1 for Quick-Init UCB, ties by client number;" in best
+    assert "mu = 0.01 or 1 over all slots and 1 in the last 50 slots for BP-UCB, ties by a hash (" in best
+    assert "60.00 ± 0.30 % instead of 50.00 ± 0.30 % at mu = 0.01 (more)" in ties
+    assert "40.50 ± 0.30 % instead of 40.00 ± 0.30 % at mu = 1 (intervals overlap)" in ties
+    assert ties.endswith("in the paper it is 45.8 %.")
+
+
+def test_what_sensitivity_says_turns_with_its_numbers() -> None:
+    rows = [
+        (QUICK, 0.01, "at random", 0.10, 0.10, 0.60),
+        (QUICK, 1.0, "at random", 0.01, 0.01, 0.60),
+        (QUICK, 0.01, NUMBER, 0.02, 0.03, 0.50),
+    ]
+    beside, best, ties = explanation(sensitivity(rows, 0.001))
+    assert "with mu = 1 by 0.80 ± 0.08 points (less) over all slots" in beside
+    assert beside.endswith("Of the mu tried, 1 comes nearest to the paper's gap over all slots, the paper's own.")
+    assert "with mu = 1 for Quick-Init UCB, ties at random; mu = 0.01" in best and "BP-UCB" not in best
+    assert "50.00 ± 0.10 % instead of 60.00 ± 0.10 % at mu = 0.01 (less);" in ties
+
+
+def test_without_intervals_sensitivity_does_not_judge() -> None:
+    rows = [
+        (QUICK, 0.01, "at random", 0.10, 0.10, 0.60),
+        (QUICK, 1.0, "at random", 0.01, 0.01, 0.60),
+        (QUICK, 1.0, NUMBER, 0.01, 0.01, 0.90),
+    ]
+    beside, best, ties = explanation(sensitivity(rows, None))
+    assert "0.80 points (no interval) over all slots" in beside
+    assert "mu = 1 or 0.01 for Quick-Init UCB, ties at random" in best and "do not tell them apart" in best
+    assert "90.00 % instead of 60.00 % at mu = 1 (no intervals)" in ties
+    (best,) = explanation(sensitivity([(BP, 1.0, "at random", 0.01, 0.01, 0.5)], None))
+    assert best.endswith("with mu = 1 for BP-UCB, ties by a hash.")
+
+
+def test_sensitivity_has_the_looks_and_words_of_the_other_figures(filled: Library, tmp_path: Path) -> None:
+    picture, table = draw(experiment("sensitivity"), filled, TINY, tmp_path)
+    said, drawn = prose(picture), picture.read_text(encoding="utf-8")
+    assert "gap in the last 6 slots, % of the optimum" in said and "gap over all slots, % of the optimum" in said
+    assert "BP-UCB, ties by a hash" in said and "not to clients 1 to 5" in said
+    assert "#d55e00" in drawn and "#0072b2" in drawn and "#009e73" not in drawn
+    lines = table.read_text(encoding="utf-8").splitlines()
+    assert "| gap, last 6 slots, % of the optimum | gap, all slots, % of the optimum |" in lines[0]
+    assert any(line.startswith("| BP-UCB | 0.01 | by a hash |") for line in lines)
+    assert "Gaps are to the best cohort of the atlas' table" in "\n".join(lines)
+    assert [line[:2] for line in lines[-3:]] == ["- "] * 3

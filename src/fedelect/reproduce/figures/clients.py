@@ -5,12 +5,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedelect.equations.intervals import mean_band
+from fedelect.equations.intervals import mean_band, mean_interval
 from fedelect.reproduce import paper
+from fedelect.reproduce.blocks import Curves
 from fedelect.reproduce.catalogue import MAIN, Experiment, bp_ucb, quick_init
-from fedelect.reproduce.figures.sheet import LOOKS, fewer, new_sheet, plot_line, say, trials_text
+from fedelect.reproduce.figures.sheet import (
+    LOOKS,
+    fewer,
+    interval_text,
+    legend_below,
+    new_sheet,
+    plot_line,
+    say,
+    titled,
+    trials_text,
+)
 from fedelect.reproduce.readings import Evidence, elections
+from fedelect.reproduce.series import Demand
+from fedelect.scenario import TopologyConfig
 from fedelect.scenario.topology import draw_topology
+from fedelect.vocabulary import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +42,7 @@ def draw_network(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
     config = MAIN.config(evidence.library.base)
     topology = draw_topology(config.topology, config.clients, seed=config.seed)
     places, iid = topology.positions_km, config.data.iid_clients
-    with new_sheet(path, title=one.title, width=6.4, height=6.2) as sheet:
+    with new_sheet(path, title=one.title, width=6.4, height=6.4) as sheet:
         (axes,) = sheet.axes
         for first, second in topology.edges.tolist():
             axes.plot(*places[[first, second]].T, color="#a0a8b0", linewidth=0.9, zorder=1)
@@ -43,13 +57,24 @@ def draw_network(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
         axes.set_aspect("equal")
         axes.set_xlabel("km")
         axes.set_ylabel("km")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3)
+        legend_below(axes, columns=3)
         sheet.footer += [
             f"preset {evidence.preset.name}: 0 trials, for this is the scenario itself (seed {config.seed}), the same "
-            f"in every trial; {config.clients} clients, {len(topology.edges)} links. The paper does not state its "
-            "places.",
+            f"in every trial; {config.clients} clients, {len(topology.edges)} links.",
+            f"{link_rule(config.topology)} The paper does not state its places.",
         ]
     return [path]
+
+
+def link_rule(topology: TopologyConfig) -> str:
+    """By which rule clients are linked, in a sentence or two."""
+    if topology.link == "nearest":
+        rule = f"Every client is linked to its {topology.neighbours} nearest; as links go both ways, some have more."
+    elif topology.link == "radius":
+        rule = f"All clients at most {topology.radius_km:g} km apart are linked."
+    else:
+        rule = "The links are listed in the scenario."
+    return f"{rule} Parts that would hang apart are joined by the shortest link between them."
 
 
 def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
@@ -57,8 +82,8 @@ def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Pa
     path = folder / f"{one.name}.svg"
     (demand,) = one.at(evidence.preset)
     curves = evidence.curves(quick_init(), slots=demand.slots, trials=demand.trials)
-    iid = evidence.library.base.data.iid_clients
-    with new_sheet(path, title=f"How often Quick-Init UCB elects each client in T = {demand.slots} slots") as sheet:
+    title = f"How often Quick-Init UCB elects each client in T = {demand.slots} slots"
+    with new_sheet(path, title=titled(title, evidence.preset)) as sheet:
         (axes,) = sheet.axes
         axes.set_xlabel("client")
         axes.set_ylabel("slots in which it is elected")
@@ -67,35 +92,42 @@ def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Pa
             sheet.missing.append("Quick-Init UCB")
         else:
             count = len(curves.trials)
-            band = mean_band(elections(curves).astype(np.float64))
-            numbers = np.arange(1, len(band.mean) + 1)
-            kinds = ((slice(0, iid), "i.i.d. data", "#0072b2", "//"), (slice(iid, None), "other data", "#b9c4cc", ""))
-            for members, name, colour, hatch in kinds:
-                axes.bar(
-                    numbers[members],
-                    band.mean[members],
-                    yerr=band.half_width[members],
-                    color=colour,
-                    hatch=hatch,
-                    edgecolor="white",
-                    label=f"{name}: mean {band.mean[members].mean():.2f}{fewer(count, demand.trials)}",
-                )
-            if demand.slots == PAPER_SLOTS:
-                _mark_elections(axes, 0.5, iid + 0.5, paper.IID_ELECTIONS)
-                _mark_elections(axes, iid + 0.5, len(numbers) + 0.5, paper.SKEWED_ELECTIONS)
-            axes.set_xticks(numbers)
-            axes.legend(loc="upper right")
+            _draw_bars(axes, curves, demand, iid=evidence.library.base.data.iid_clients)
         sheet.footer += [
             trials_text(evidence.preset.name, [count] if count else [], demand.slots),
-            "Bars: mean over trials with 95 % intervals. Clients carry the paper's numbers, from 1.",
+            "Bars: mean over trials with 95 % intervals; in the legend the mean over the clients of a kind with its "
+            "interval over trials. Clients carry the paper's numbers, from 1.",
         ]
     return [path]
 
 
-def _mark_elections(axes: "Axes", low: float, high: float, value: float) -> None:
-    axes.plot([low, high], [value, value], color="black", linewidth=0.8)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    axes.text(high, value + 4, f"paper: {value:g}", fontsize=7, ha="right", va="bottom", bbox=box)
+def _draw_bars(axes: "Axes", curves: Curves, demand: Demand, *, iid: int) -> None:
+    counts = elections(curves).astype(np.float64)
+    band = mean_band(counts)
+    numbers = np.arange(1, len(band.mean) + 1)
+    short = fewer([len(counts)], demand.trials)
+    kinds = ((slice(0, iid), "i.i.d. data", "#0072b2", "//"), (slice(iid, None), "other data", "#b9c4cc", ""))
+    for members, name, colour, hatch in kinds:
+        together = mean_interval(counts[:, members].mean(axis=1))
+        axes.bar(
+            numbers[members],
+            band.mean[members],
+            yerr=band.half_width[members],
+            capsize=2,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            label=f"{name}: mean {interval_text(together, 2)}{short}",
+        )
+    if demand.slots == PAPER_SLOTS:
+        ends = (0.5, iid + 0.5, np.nan, iid + 0.5, len(numbers) + 0.5)
+        said = (paper.IID_ELECTIONS, paper.IID_ELECTIONS, np.nan, paper.SKEWED_ELECTIONS, paper.SKEWED_ELECTIONS)
+        label = f"paper: mean {paper.IID_ELECTIONS:.2f} (i.i.d.) and {paper.SKEWED_ELECTIONS:.2f} (other)"
+        axes.plot(ends, said, color="black", linewidth=1.0, linestyle=(0, (6, 3)), label=label)
+    axes.set_xticks(numbers)
+    axes.set_xlim(0.3, len(numbers) + 0.7)
+    axes.grid(visible=False, axis="x")
+    legend_below(axes)
 
 
 def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
@@ -103,7 +135,9 @@ def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
     path = folder / f"{one.name}.svg"
     (demand,) = one.at(evidence.preset)
     curves = evidence.curves(bp_ucb(), slots=demand.slots, trials=demand.trials)
-    with new_sheet(path, title=one.title, panels=2, width=11) as sheet:
+    with new_sheet(
+        path, title=titled(one.title, evidence.preset), panels=2, width=10, height=5.0, share_y=True
+    ) as sheet:
         count = 0
         for axes in sheet.axes:
             axes.set_xlabel("slot t")
@@ -115,22 +149,28 @@ def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
         else:
             count = len(curves.trials)
             for axes, end in zip(sheet.axes, (FIRST_SLOTS, demand.slots), strict=True):
-                for client in range(MAIN.budget):
-                    mean, half = curves.beliefs[:end, client], curves.belief_half_width[:end, client]
-                    label = f"client {client + 1}{fewer(count, demand.trials)}"
-                    plot_line(axes, mean, half, LOOKS[client], label)
-                axes.axvline(paper.BELIEF_SLOTS, color="black", linewidth=0.6, linestyle=(0, (6, 4)))
-                axes.text(
-                    paper.BELIEF_SLOTS,
-                    1.0,
-                    f" paper: converged after about {paper.BELIEF_SLOTS} slots",
-                    transform=axes.get_xaxis_transform(),
-                    fontsize=7,
-                    va="bottom",
-                )
-            sheet.axes[0].legend(loc="best")
+                _draw_shares(axes, curves.beliefs[:end], curves.belief_half_width[:end], fewer([count], demand.trials))
+            legend_below(sheet.axes[0])
         sheet.footer += [
             trials_text(evidence.preset.name, [count] if count else [], demand.slots),
-            "Left: the first slots. Bands: 95 % intervals over trials. Clients carry the paper's numbers, from 1.",
+            "Left: the first slots. Bands: 95 % intervals over trials. Clients carry the paper's numbers, from 1. The "
+            "vertical axis does not begin at 0.",
         ]
     return [path]
+
+
+def _draw_shares(axes: "Axes", mean: Floats, half: Floats, short: str) -> None:
+    """The first clients' (T, N) shares of belief, and the share that everybody has when all believe alike."""
+    for client in range(MAIN.budget):
+        plot_line(axes, mean[:, client], half[:, client], LOOKS[client], f"client {client + 1}{short}")
+    clients = mean.shape[1]
+    axes.axhline(1 / clients, color="black", linewidth=0.7, label=f"1/N = {1 / clients:g}: all beliefs equal")
+    axes.axvline(paper.BELIEF_SLOTS, color="black", linewidth=0.6, linestyle=(0, (6, 4)))
+    axes.text(
+        paper.BELIEF_SLOTS,
+        1.0,
+        f" paper: converged after about {paper.BELIEF_SLOTS} slots",
+        transform=axes.get_xaxis_transform(),
+        fontsize=7,
+        va="bottom",
+    )

@@ -6,10 +6,10 @@ from pathlib import Path
 from fedelect.reproduce.catalogue import Experiment, Preset
 from fedelect.reproduce.figures.clients import draw_beliefs, draw_elections, draw_network
 from fedelect.reproduce.figures.curves import draw_central, draw_democratized, draw_sets_and_sizes
-from fedelect.reproduce.figures.on_atlas import draw_regret, draw_sensitivity
+from fedelect.reproduce.figures.sensitivity import draw_sensitivity
 from fedelect.reproduce.figures.sweeps import draw_by_clients, draw_by_many_clients, draw_by_theta
 from fedelect.reproduce.figures.table import draw_table
-from fedelect.reproduce.figures.theory import draw_complexity, draw_convergence
+from fedelect.reproduce.figures.theory import draw_complexity, draw_convergence, draw_regret
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.runner import AbstractLibrary
 

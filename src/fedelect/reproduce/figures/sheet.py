@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedelect.equations.intervals import mean_band
+from fedelect.equations.intervals import Interval, mean_band
 from fedelect.errors import MissingExtraError
+from fedelect.records.run_folder import make_folder
+from fedelect.reproduce.catalogue import Preset
 from fedelect.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,  # no grid over bars and bands
     "grid.color": "#d9dfe4",
     "grid.linewidth": 0.6,
 }
@@ -53,6 +56,9 @@ QUICK_INIT_LOOK = Look("#0072b2", "-", "o")
 FRUGAL_LOOK = Look("#0072b2", ":", "v")
 """Quick-Init UCB with another mu: the same method, so the same colour."""
 
+BY_NUMBER_LOOK = Look("#0072b2", (0, (3, 2)), "^")
+"""Quick-Init UCB with ties broken by client number."""
+
 BP_UCB_LOOK = Look("#d55e00", "--", "s")
 SUBSET_LOOK = Look("#b4508c", "-.", "^")
 ROUND_ROBIN_LOOK = Look("#009e73", (0, (5, 1, 1, 1)), "D")
@@ -67,7 +73,7 @@ class Sheet:
     """A figure being drawn.
 
     Attributes:
-        axes: Its panels, left to right.
+        axes: Its panels, left to right or top to bottom.
         footer: Sentences printed below it.
         missing: What could not be drawn, for it is not on file.
     """
@@ -77,8 +83,35 @@ class Sheet:
     missing: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class PaperMark:
+    """A figure of the paper's that is marked on an axis.
+
+    Attributes:
+        name: Of what.
+        value: The figure.
+        word: What stands before the figure, such as "below".
+    """
+
+    name: str
+    value: float
+    word: str = ""
+
+    def __str__(self) -> str:
+        return f"paper, {self.name}: {self.word}{' ' if self.word else ''}{self.value:.4f}"
+
+
 @contextmanager
-def new_sheet(path: Path, *, title: str, panels: int = 1, width: float = 7.2, height: float = 4.6) -> Iterator[Sheet]:
+def new_sheet(
+    path: Path,
+    *,
+    title: str,
+    panels: int = 1,
+    width: float = 7.2,
+    height: float = 4.6,
+    stacked: bool = False,
+    share_y: bool = False,
+) -> Iterator[Sheet]:
     """A figure that is written to `path` at the end of the block.
 
     Args:
@@ -86,7 +119,9 @@ def new_sheet(path: Path, *, title: str, panels: int = 1, width: float = 7.2, he
         title: Its title.
         panels: How many panels, side by side.
         width: Inches.
-        height: Inches.
+        height: Inches, all panels together.
+        stacked: The panels are below each other instead.
+        share_y: They have one range of the vertical axis.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -98,11 +133,17 @@ def new_sheet(path: Path, *, title: str, panels: int = 1, width: float = 7.2, he
         raise MissingExtraError("drawing figures", "lab") from error
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-        sheet = Sheet([figure.add_subplot(1, panels, number) for number in range(1, panels + 1)])
+        rows, columns = (panels, 1) if stacked else (1, panels)
+        first = figure.add_subplot(rows, columns, 1)
+        others = [
+            figure.add_subplot(rows, columns, number, sharey=first if share_y else None)
+            for number in range(2, panels + 1)
+        ]
+        sheet = Sheet([first, *others])
         yield sheet
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
         _print_footer(figure, sheet, width)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         figure.savefig(path, format="svg", metadata=_NO_METADATA)
     # matplotlib ends some lines with a space, which version control frowns upon
     path.write_text("\n".join(line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()) + "\n")
@@ -130,13 +171,35 @@ def trials_text(preset: str, trials: Sequence[int], slots: int | None) -> str:
     return f"preset {preset}: {said}" + ("" if slots is None else f", T = {slots}")
 
 
-def fewer(trials: int, planned: int) -> str:
+def fewer(trials: Sequence[int], planned: int) -> str:
     """What a legend adds for a series with fewer trials than planned; empty if all are there.
 
-    >>> fewer(25, 100), fewer(100, 100)
-    (' (25 of 100 trials)', '')
+    Args:
+        trials: How many there are, at each of the series' points where these differ.
+        planned: How many there are to be at each.
+
+    >>> fewer([25], 100), fewer([50, 100], 100), fewer([100], 100)
+    (' (25 of 100 trials)', ' (50 to 100 of 100 trials)', '')
     """
-    return "" if trials >= planned else f" ({trials} of {planned} trials)"
+    least, most = min(trials), max(trials)
+    if least >= planned:
+        return ""
+    return f" ({least} of {planned} trials)" if least == most else f" ({least} to {most} of {planned} trials)"
+
+
+def interval_text(interval: Interval, digits: int) -> str:
+    """Mean and half of the interval, if that is known.
+
+    >>> interval_text(Interval(0.5, 0.01, 9), 3), interval_text(Interval(0.5, None, 1), 3)
+    ('0.500 ± 0.010', '0.500')
+    """
+    spread = "" if interval.half_width is None else f" ± {interval.half_width:.{digits}f}"
+    return f"{interval.mean:.{digits}f}{spread}"
+
+
+def titled(title: str, preset: Preset) -> str:
+    """The title of a figure, which says so if it is drawn from runs on the atlas."""
+    return f"{title}, on the atlas" if preset.name.endswith("on the atlas") else title
 
 
 def plot_band(axes: "Axes", values: Floats, look: Look, label: str, *, first: int = 1) -> None:
@@ -162,20 +225,20 @@ def plot_line(axes: "Axes", mean: Floats, half_width: Floats, look: Look, label:
     axes.fill_between(x, mean - half_width, mean + half_width, color=look.colour, alpha=0.18, linewidth=0)
 
 
-def mark_paper(axes: "Axes", marks: Sequence[tuple[str, float]]) -> None:
+def mark_paper(axes: "Axes", marks: Sequence[PaperMark]) -> None:
     """Thin marks with the paper's own figures at the right edge, each with its name; call it when all else is drawn."""
     low, high = axes.get_ylim()
-    low, high = min([low, *(value for _, value in marks)]), max([high, *(value for _, value in marks)])
+    low, high = min([low, *(mark.value for mark in marks)]), max([high, *(mark.value for mark in marks)])
     axes.set_ylim(low, high)
     room = 0.045 * (high - low)
     place = -np.inf
     along = axes.get_yaxis_transform()
-    for name, value in sorted(marks, key=lambda mark: mark[1]):
-        place = max(value, place + room)
-        axes.plot([0.97, 1.0], [value, value], transform=along, color=_PAPER_INK, linewidth=0.8, clip_on=False)
+    for mark in sorted(marks, key=lambda mark: mark.value):
+        place = max(mark.value, place + room)
+        axes.plot([0.97, 1.0], [mark.value] * 2, transform=along, color=_PAPER_INK, linewidth=0.8, clip_on=False)
         axes.annotate(
-            f"paper, {name}: {value:g}",
-            (1.0, value),
+            str(mark),
+            (1.0, mark.value),
             (1.02, place),
             xycoords=along,
             textcoords=along,
@@ -185,6 +248,27 @@ def mark_paper(axes: "Axes", marks: Sequence[tuple[str, float]]) -> None:
             arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": _PAPER_INK},
             annotation_clip=False,
         )
+
+
+def legend_below(axes: "Axes", *, columns: int = 2) -> None:
+    """A legend under the axis' label, where it hides nothing."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure()
+    assert figure is not None
+    inches = ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=axes.transAxes + inches,
+        borderaxespad=0.0,
+        ncols=columns,
+    )
+
+
+def legend_beside(axes: "Axes") -> None:
+    """A legend to the right of the axes, where it hides nothing."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
 
 
 def say(axes: "Axes", text: str) -> None:

@@ -1,19 +1,20 @@
-"""Accuracy at the last slot against a setting: `PreTheta`, `PreNum`, `Pre2Slot`."""
+"""Accuracy against a setting of the scenario: `PreTheta`, `PreNum`, `Pre2Slot`."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedelect.equations.intervals import mean_interval
 from fedelect.reproduce.blocks import Curves
-from fedelect.reproduce.catalogue import Experiment, bp_ucb, frugal_quick_init, quick_init
+from fedelect.reproduce.catalogue import CLIENT_COUNTS, Experiment, bp_ucb, frugal_quick_init, quick_init
 from fedelect.reproduce.figures.sheet import (
     BP_UCB_LOOK,
     FRUGAL_LOOK,
     QUICK_INIT_LOOK,
     Look,
-    Sheet,
     fewer,
+    legend_below,
     new_sheet,
     trials_text,
 )
@@ -30,28 +31,79 @@ _METHODS: tuple[tuple[str, Callable[[World], Series], Look, float], ...] = (
     ("BP-UCB", bp_ucb, BP_UCB_LOOK, 0.08),
 )
 
+_Reading = Callable[[Curves], Floats]
+_AVERAGE: tuple[str, _Reading] = ("average accuracy up to slot T", final_accuracy)
+_LAST: tuple[str, _Reading] = ("accuracy in slot T", last_opinion)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What is varied.
+
+    Attributes:
+        symbol: Its sign.
+        name: Its name, for the axis.
+        value: Its value in a world.
+    """
+
+    symbol: str
+    name: str
+    value: Callable[[World], float]
+
+    def text(self, world: World) -> str:
+        return f"{self.value(world):g}"
+
+
+_THETA = _Setting("θ", "upload probability θ", lambda world: world.upload_probability)
+_CLIENTS = _Setting("N", "number of clients N", lambda world: world.clients)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A method in all worlds.
+
+    Attributes:
+        name: Of the method.
+        look: How it is drawn.
+        offset: By how much it is set apart from the others.
+        planned: Trials planned in each world.
+        curves: What is on file, by world; None where nothing is.
+    """
+
+    name: str
+    look: Look
+    offset: float
+    planned: int
+    curves: dict[World, Curves | None]
+
+    @property
+    def trials(self) -> list[int]:
+        return [len(curves.trials) for curves in self.curves.values() if curves is not None]
+
 
 def draw_by_theta(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`PreTheta`."""
-    return _draw_sweep(one, evidence, folder, lambda world: f"{world.upload_probability:g}", "upload probability θ")
+    return _draw_sweep(one, evidence, folder, _THETA, title=one.title)
 
 
 def draw_by_clients(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`PreNum`."""
-    return _draw_sweep(one, evidence, folder, lambda world: f"{world.clients}", "number of clients N")
+    return _draw_sweep(one, evidence, folder, _CLIENTS, title=one.title)
 
 
 def draw_by_many_clients(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`Pre2Slot`: the paper says accuracy, not average accuracy, so both are drawn."""
+    largest = next(demand for demand in one.demands if demand.series == quick_init(World(clients=CLIENT_COUNTS[-1])))
+    on_file = evidence.curves(largest.series, slots=largest.slots, trials=largest.trials) is not None
     return _draw_sweep(
         one,
         evidence,
         folder,
-        lambda world: f"{world.clients}",
-        "number of clients N",
-        readings=(("average accuracy up to slot T", final_accuracy), ("accuracy in slot T", last_opinion)),
-        also="The paper calls Quick-Init UCB at N = 100 impossible; it is drawn here. The paper has μ = 1 for it and "
-        "0.01 for BP-UCB; Quick-Init UCB with BP-UCB's μ is ours.",
+        _CLIENTS,
+        title=one.title.partition(", ")[0],  # what follows would promise a point that may not be on file yet
+        readings=(_AVERAGE, _LAST),
+        also=f"The paper calls Quick-Init UCB at N = {CLIENT_COUNTS[-1]} impossible; "
+        + ("it is drawn here." if on_file else "here it is not run yet."),
     )
 
 
@@ -59,68 +111,69 @@ def _draw_sweep(
     one: Experiment,
     evidence: Evidence,
     folder: Path,
-    setting: Callable[[World], str],
-    axis: str,
+    setting: _Setting,
     *,
-    readings: Sequence[tuple[str, Callable[[Curves], Floats]]] = (("average accuracy up to slot T", final_accuracy),),
+    title: str,
+    readings: Sequence[tuple[str, _Reading]] = (_AVERAGE,),
     also: str = "",
 ) -> list[Path]:
     path = folder / f"{one.name}.svg"
     demands = {demand.series: demand for demand in one.at(evidence.preset)}
     worlds = list(dict.fromkeys(series.world for series in demands))
     slots = next(iter(demands.values())).slots
-    title = one.title.replace(f"T = {one.demands[0].slots}", f"T = {slots}")  # a preset may cut the runs short
-    with new_sheet(path, title=title, panels=len(readings), width=7.2 if len(readings) == 1 else 12.0) as sheet:
-        trials: list[int] = []
+    lines = _lines(evidence, demands, worlds)
+    title = title.replace(f"T = {one.demands[0].slots}", f"T = {slots}")  # a preset may cut the runs short
+    width = 7.2 if len(readings) == 1 else 10.0
+    with new_sheet(path, title=title, panels=len(readings), width=width, height=5.0, share_y=True) as sheet:
         for axes, (name, reading) in zip(sheet.axes, readings, strict=True):
-            first = axes is sheet.axes[0]
-            counts = _plot_sweep(sheet if first else None, axes, evidence, demands, worlds, reading)
-            trials += counts
-            axes.set_xticks(range(len(worlds)), [setting(world) for world in worlds])
+            _plot_lines(axes, lines, worlds, reading)
+            axes.set_xticks(range(len(worlds)), [setting.text(world) for world in worlds])
             axes.set_xlim(-0.5, len(worlds) - 0.5)
-            axes.set_xlabel(axis)
+            axes.set_xlabel(setting.name)
             axes.set_ylabel(name)
-            if counts:
-                axes.legend(loc="best")
+        if any(line.trials for line in lines):
+            legend_below(sheet.axes[0], columns=1)
+        for line in lines:
+            gaps = [setting.text(world) for world, curves in line.curves.items() if curves is None]
+            sheet.missing += [f"{line.name} at {setting.symbol} = {', '.join(gaps)}"] if gaps else []
+        ours = "The paper has μ = 1 for Quick-Init UCB and 0.01 for BP-UCB; Quick-Init UCB with BP-UCB's μ is ours."
         sheet.footer += [
-            trials_text(evidence.preset.name, trials, slots),
-            "Bars: 95 % intervals over trials. The paper shows this figure without stating numbers. " + also,
+            trials_text(evidence.preset.name, [count for line in lines for count in line.trials], slots),
+            "Bars: 95 % intervals over trials. The vertical axis does not begin at 0. The paper shows this figure "
+            "without stating numbers.",
+            " ".join(filter(None, [also, ours if frugal_quick_init(worlds[0]) in demands else ""])),
         ]
     return [path]
 
 
-def _plot_sweep(
-    sheet: Sheet | None,
-    axes: "Axes",
-    evidence: Evidence,
-    demands: dict[Series, Demand],
-    worlds: list[World],
-    reading: Callable[[Curves], Floats],
-) -> list[int]:
-    trials = []
+def _lines(evidence: Evidence, demands: dict[Series, Demand], worlds: list[World]) -> list[_Line]:
+    """The methods that are asked for."""
+    lines = []
     for name, make, look, offset in _METHODS:
         if make(worlds[0]) not in demands:
             continue
-        intervals, counts, planned = [], [], 0
-        for world in worlds:
-            demand = demands[make(world)]
-            planned = demand.trials
-            curves = evidence.curves(demand.series, slots=demand.slots, trials=demand.trials)
-            intervals.append(mean_interval([] if curves is None else reading(curves)))  # nan breaks the line
-            counts += [] if curves is None else [len(curves.trials)]
-            if curves is None and sheet is not None:
-                sheet.missing.append(f"{name} at {world.name}")
-        if counts:
-            axes.errorbar(
-                [place + offset for place in range(len(worlds))],
-                [interval.mean for interval in intervals],
-                yerr=[interval.half_width or 0.0 for interval in intervals],
-                color=look.colour,
-                linestyle=look.line,
-                linewidth=1.0,
-                marker=look.marker,
-                capsize=3,
-                label=f"{name}{fewer(min(counts), planned)}",
-            )
-        trials += counts
-    return trials
+        own = [demands[make(world)] for world in worlds]
+        on_file = [evidence.curves(demand.series, slots=demand.slots, trials=demand.trials) for demand in own]
+        curves = dict(zip(worlds, on_file, strict=True))
+        lines.append(_Line(name, look, offset, max(demand.trials for demand in own), curves))
+    return lines
+
+
+def _plot_lines(axes: "Axes", lines: Sequence[_Line], worlds: list[World], reading: _Reading) -> None:
+    most = max(line.planned for line in lines)
+    for line in lines:
+        if not line.trials:
+            continue
+        intervals = [mean_interval([] if curves is None else reading(curves)) for curves in line.curves.values()]
+        fewest = f" ({line.planned} trials)" if line.planned < most else ""
+        axes.errorbar(
+            [place + line.offset for place in range(len(worlds))],
+            [interval.mean for interval in intervals],  # nan breaks the line
+            yerr=[interval.half_width or 0.0 for interval in intervals],
+            color=line.look.colour,
+            linestyle=line.look.line,
+            linewidth=1.0,
+            marker=line.look.marker,
+            capsize=3,
+            label=f"{line.name}{fewer(line.trials, line.planned) or fewest}",
+        )

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.records.run_folder import make_folder
 from fedelect.reproduce import paper
 from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, TARGETS, Experiment, bp_ucb, quick_init
-from fedelect.reproduce.figures.sheet import fewer, trials_text
+from fedelect.reproduce.figures.sheet import fewer, interval_text, trials_text
 from fedelect.reproduce.readings import Evidence, slots_to_target
 from fedelect.reproduce.series import Series
 
@@ -83,10 +84,12 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
             count = cell.slots.count
             trials.append(count)
             longest = max(longest, cell.horizon)
+            accuracy = interval_text(cell.accuracy, 4)
             lines.append(
-                f"| {target:g} | {name}{fewer(count, demand.trials)} | {said.slots:.2f} | {_text(cell.slots, 2)} "
+                f"| {target:g} | {name}{fewer([count], demand.trials)} | {said.slots:.2f} "
+                f"| {interval_text(cell.slots, 2)} "
                 f"| {cell.reached} of {count}{_horizon(cell, demands[RANDOM].slots)} | {dash} "
-                f"| {_text(cell.accuracy, 4) if cell.reached else f'- (at T: {_text(cell.accuracy, 4)})'} |"
+                f"| {accuracy if cell.reached else f'- (at T: {accuracy})'} |"
             )
             rows.writerow(_row(target, key, said, cell, evidence.preset.name))
     slots = max([longest, *(demand.slots for demand in demands.values())])
@@ -97,15 +100,10 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     if missing:
         notes.append(f"not run yet: {', '.join(dict.fromkeys(missing))}")
     page, sheet = folder / f"{one.name}.md", folder / f"{one.name}.csv"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     page.write_text("\n".join([*lines, "", *notes]) + "\n", encoding="utf-8")
     sheet.write_text(text.getvalue(), encoding="utf-8")
     return [page, sheet]
-
-
-def _text(interval: Interval, digits: int) -> str:
-    spread = "" if interval.half_width is None else f" ± {interval.half_width:.{digits}f}"
-    return f"{interval.mean:.{digits}f}{spread}"
 
 
 def _row(target: float, key: str, said: paper.TableCell, cell: Cell, preset: str) -> list[object]:

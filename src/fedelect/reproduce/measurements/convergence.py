@@ -18,8 +18,11 @@ ROUNDS = 200
 """Rounds after which belief propagation that has not settled is taken not to."""
 
 TOLERANCE = 1e-9
-SCALES = (1e-3, 1e-1, 1.0, 3.0, 10.0, 30.0, 100.0)
+SCALES = (1e-3, 1e-2, 3e-2, 1e-1, 1.0, 3.0, 10.0, 30.0, 100.0)
 """C of the coupling; the paper's is -30 dB = 1e-3."""
+
+SETTINGS = {"topologies": TOPOLOGIES, "rounds": ROUNDS, "tolerance": TOLERANCE, "scales": SCALES}
+"""What the measurement depends on besides the scenario."""
 
 
 class ConvergenceRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
