@@ -107,6 +107,33 @@ def test_other_worlds_than_the_atlas_has_are_refused_by_name(reproduce: Reproduc
     assert code == 1 and "PreTheta needs other worlds" in told and "cen_performance" in told
 
 
+def test_a_measurement_alone_cannot_be_had_on_the_atlas(reproduce: Reproduce) -> None:
+    code, _, told = reproduce("losses", "--on-atlas")
+    assert code == 1 and "losses needs other worlds than the atlas', or is no matter of runs in one" in told
+
+
+def test_an_atlas_that_cannot_be_used_is_told_of_before_anything_is_played(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    code, out, told = reproduce("all", "--atlas", "missing.npz", "--results", "kept")
+    assert code == 1 and "missing.npz" in told and "to play" not in out and not (tmp_path / "kept").exists()
+    code, out, told = reproduce("all", "--results", "kept")  # the one that comes with fedelect is of another scenario
+    assert code == 1 and "an atlas of another scenario" in told and "to play" not in out
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    (tmp_path / "file").write_text("")
+    for option in ("--results", "--figures"):
+        code, _, told = reproduce("network", option, "file")
+        assert code == 1 and "cannot make the folder file" in told and "unexpected" not in told
+
+
 def test_the_document_needs_results_and_calibration_but_no_data(reproduce: Reproduce, tmp_path: Path) -> None:
     code, _, told = reproduce("document")
     assert code == 1 and "`fedelect reproduce calibration` makes it" in told

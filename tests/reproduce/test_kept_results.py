@@ -16,7 +16,7 @@ from fedelect.reproduce.catalogue import PRESETS
 from fedelect.reproduce.measurements import Context, keep_measurement, read_measurement
 from fedelect.reproduce.measurements.losses import Losses, RoundLosses
 from fedelect.reproduce.player import play_block
-from fedelect.reproduce.runner import Library, estimated_seconds, in_order, play, seconds_for_a_slot
+from fedelect.reproduce.runner import Library, LibraryOnFile, estimated_seconds, in_order, play, seconds_for_a_slot
 from fedelect.reproduce.series import Demand, Series, World
 from fedelect.scenario import ScenarioConfig
 from fedelect.simulator import Plan, parse_selectors, simulate
@@ -33,14 +33,16 @@ def library(folder: Path, *, base: ScenarioConfig | None = None, block: int = 2)
 @pytest.mark.parametrize("series", [QUICK, BP, Series(selector="random", world=SMALL)])
 def test_blocks_hold_the_cohorts_and_opinions_of_a_run_with_the_same_seed(series: Series, tmp_path: Path) -> None:
     demand = Demand(series=series, trials=4, slots=6)
-    kept = library(tmp_path / "kept")
+    loose = msgspec.structs.replace(tiny().beliefs, rounds=1, coupling_scale=1.0)  # messages that do not settle
+    base = msgspec.structs.replace(tiny(), beliefs=loose)
+    kept = library(tmp_path / "kept", base=base)
     for task in kept.tasks([demand]):
         play_block(task, digits())
     curves = kept.curves(demand)
     assert curves is not None and curves.trials.tolist() == [0, 1, 2, 3]
 
     plan = Plan(
-        config=SMALL.config(tiny()),
+        config=SMALL.config(base),
         framework=series.framework,
         selectors=parse_selectors([series.selector]),
         slots=6,
@@ -49,17 +51,20 @@ def test_blocks_hold_the_cohorts_and_opinions_of_a_run_with_the_same_seed(series
     )
     simulate(plan, digits(), tmp_path / "run", workers=1)
     run = read_run(tmp_path / "run")
-    shares = np.zeros((6, 6))
+    shares, residuals = np.zeros((6, 6)), np.zeros(6)
     for record in run.records:
         assert curves.cohorts[record.trial, record.slot - 1].tolist() == list(record.cohort)
         assert curves.opinions[record.trial, record.slot - 1] == mean_opinion(record)
         if record.beliefs is not None:
             beliefs = np.array(record.beliefs, dtype=np.float64)
             shares[record.slot - 1] += beliefs / beliefs.sum() / 4
+            assert record.exchange is not None and record.exchange.residual is not None
+            residuals[record.slot - 1] = max(residuals[record.slot - 1], record.exchange.residual)
     assert run.header.untrained is not None and curves.untrained == run.header.untrained[0]
     if series is BP:
         assert curves.beliefs == pytest.approx(shares, abs=1e-6)
-        assert curves.residuals is not None and curves.residuals.shape == (6,)
+        assert curves.residuals is not None and curves.residuals == pytest.approx(residuals, rel=1e-6)
+        assert len({record.exchange.residual for record in run.records if record.exchange is not None}) > 6
     else:
         assert curves.beliefs is None
 
@@ -97,6 +102,22 @@ def test_a_save_of_another_block_or_a_torn_one_is_not_gone_on_from(tmp_path: Pat
     told: list[int] = []
     play_block(task, digits(), report=told.append)
     assert told[0] == 0
+    whole = read_block(task.path)
+    task.path.unlink()
+
+    def stop_after_three(played: int) -> None:
+        told.append(played)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    (other,) = dataclasses.replace(library(tmp_path), seed=4).tasks([Demand(series=QUICK, trials=2, slots=5)])
+    told.clear()
+    with pytest.raises(KeyboardInterrupt):
+        play_block(other, digits(), report=stop_after_three, save_every_s=0.0)
+    assert part.exists()  # the save of a run with another seed, in the same place
+    told.clear()
+    play_block(task, digits(), report=told.append)
+    assert told[0] == 0 and np.array_equal(read_block(task.path).opinions, whole.opinions)
 
 
 def test_a_long_block_serves_a_short_demand_and_a_short_one_is_missing_for_a_long_demand(tmp_path: Path) -> None:
@@ -106,6 +127,7 @@ def test_a_long_block_serves_a_short_demand_and_a_short_one_is_missing_for_a_lon
     assert task.slots == 6  # made long enough for what will be wanted
     play_block(dataclasses.replace(task, slots=4), digits())
     assert kept.missing([short]) == [] and kept.missing([long]) == [task]
+    assert kept.missing([short], also=[long]) == []  # what is wanted now is there
     assert kept.curves(long) is None
     play_block(task, digits())
     six, four = kept.curves(long), kept.curves(short)
@@ -136,6 +158,34 @@ def test_results_of_another_scenario_or_seed_are_refused_by_name(tmp_path: Path)
         library(tmp_path, base=changed).curves(demand)
     with pytest.raises(RunMismatchError, match="another seed"):
         dataclasses.replace(kept, seed=4).curves(demand)
+
+
+@pytest.mark.parametrize("field", ["selector", "framework", "data_digest"])
+def test_results_of_something_else_are_refused_by_name(field: str, tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=2, slots=3)
+    (task,) = kept.missing([demand])
+    play([task], digits(), workers=1)
+    block = read_block(task.path)
+    other = {"selector": "random", "framework": "da", "data_digest": "0" * 32}[field]
+    write_block(task.path, dataclasses.replace(block, about=msgspec.structs.replace(block.about, **{field: other})))
+    with pytest.raises(RunMismatchError, match=f"another {field}"):
+        kept.curves(demand)
+
+
+def test_a_block_in_the_place_of_another_or_cut_short_is_refused(tmp_path: Path) -> None:
+    kept = library(tmp_path)
+    demand = Demand(series=QUICK, trials=4, slots=3)
+    first, second = kept.missing([demand])
+    play([first], digits(), workers=1)
+    second.path.write_bytes(first.path.read_bytes())
+    with pytest.raises(RunMismatchError, match=r"trials-002-003.* 2 trials from 0 on"):
+        kept.curves(demand)
+    second.path.unlink()
+    block = read_block(first.path)
+    write_block(first.path, dataclasses.replace(block, cohorts=block.cohorts[:1], opinions=block.opinions[:1]))
+    with pytest.raises(RunMismatchError, match="1 trials from 0 on"):
+        kept.missing([demand])
 
 
 def test_a_damaged_or_foreign_file_is_refused_with_its_name(tmp_path: Path) -> None:
@@ -208,6 +258,9 @@ def test_a_measurement_of_another_size_seed_or_scenario_is_refused(tmp_path: Pat
         read_measurement(kept, PRESETS["paper"], "losses", Losses)
     with pytest.raises(RunMismatchError, match="another seed"):
         read_measurement(dataclasses.replace(kept, seed=4), PRESETS["quick"], "losses", Losses)
+    on_file = LibraryOnFile(folder=tmp_path, base=tiny(), known_digest="0" * 32, seed=3)
+    with pytest.raises(RunMismatchError, match="another data_digest"):
+        read_measurement(on_file, PRESETS["quick"], "losses", Losses)
     changed = library(tmp_path, base=msgspec.structs.replace(tiny(), rounds_per_slot=3))
     with pytest.raises(RunMismatchError, match="another scenario"):
         read_measurement(changed, PRESETS["quick"], "losses", Losses)

@@ -93,13 +93,17 @@ def reproduce(
     wanted = _wanted(name, on_atlas)
     atlas = atlas or shipped_atlases()["paper"]
     library = _library(chosen, results, atlas if on_atlas else None)
+    context = Context(library=library, preset=chosen, workers=cores, atlas=atlas)
+    names = (
+        [] if on_atlas else [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
+    )
+    if any(MEASUREMENTS[each].on_atlas for each in names):
+        context.atlas_path()  # what is wrong with the atlas is said now, not after hours of training
     try:
         with library.writing():
             if name not in MEASUREMENTS:
                 _play(wanted, chosen, library, cores, console)
-            if not on_atlas:
-                names = [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
-                _measure(names, Context(library=library, preset=chosen, workers=cores, atlas=atlas), console)
+            _measure(names, context, console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
@@ -113,7 +117,7 @@ def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
         measured = tuple(one for one in EXPERIMENTS if name in one.measurements)
         return EXPERIMENTS if name == "all" else measured or (experiment(name),)
     possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
-    if name != "all" and experiment(name) not in possible:
+    if name in MEASUREMENTS or (name != "all" and experiment(name) not in possible):
         names = ", ".join(one.name for one in possible)
         raise ConfigurationError(
             f"{name} needs other worlds than the atlas', or is no matter of runs in one; on it can be played {names}, "

@@ -43,6 +43,14 @@ def replace_file(path: Path, *parts: bytes) -> None:
         raise cannot("write", path, error) from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder and those above it unless they are there. RunError if that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot("make the folder", folder, error) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable (not needed, and not possible, on Windows)."""
     if sys.platform != "win32":

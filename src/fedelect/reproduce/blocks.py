@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fedelect.equations.intervals import student_t_quantile
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.loop import FrameworkName
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.series import Series
 from fedelect.vocabulary import Floats
 
@@ -104,7 +104,7 @@ def write_block(path: Path, block: Block) -> None:
     arrays |= {name: getattr(block, name) for name in _OPTIONAL if getattr(block, name) is not None}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     replace_file(path, buffer.getvalue())
 
 

@@ -27,7 +27,7 @@ from fedelect.errors import RunError
 from fedelect.federation import DEFAULT_ENGINE, make_engine
 from fedelect.loop import Replica, play_slot
 from fedelect.processes import Calling, answers_of
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.paper import BASELINES, BASELINES_SLOTS, Baselines
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
@@ -214,7 +214,7 @@ def calibrate(
             known = {one.candidate: one for one in on_file.outcomes if one.trial == work[one.candidate.start]}
     missing = [candidate for candidate in candidates if candidate not in known]
     progress(len(candidates) - len(missing), len(candidates))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     host = Calling(functools.partial(_outcome, dataset=dataset, seed=seed))
     requests = [(candidate, work[candidate.start]) for candidate in missing]
     for _, outcome in answers_of(host, requests, workers=workers):

@@ -103,7 +103,6 @@ class Experiment:
         title: What it shows, in a line.
         demands: The series it is drawn from, at full size.
         measurements: Names of what is measured besides.
-        atlas: Whether it is drawn from runs on the atlas.
     """
 
     name: str
@@ -111,7 +110,6 @@ class Experiment:
     title: str
     demands: tuple[Demand, ...] = ()
     measurements: tuple[str, ...] = ()
-    atlas: bool = False
 
     @property
     def in_main_world(self) -> bool:
@@ -210,14 +208,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         part="ours",
         title="Measured regret under the bounds of Theorems 1 and 3, in the paper's world and in a small one",
         measurements=("regret",),
-        atlas=True,
     ),
     Experiment(
         name="sensitivity",
         part="ours",
         title="Quick-Init UCB and BP-UCB against exploration (0.01, 0.1, 1) and the rule for ties",
         measurements=("sensitivity",),
-        atlas=True,
     ),
     Experiment(
         name="convergence",

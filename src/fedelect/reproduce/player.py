@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
 from fedelect.loop import Replica, opinions_on, play_slot
 from fedelect.records import SlotRecord, mean_opinion, to_array
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.blocks import About, Block, write_block
 from fedelect.reproduce.series import Series
 from fedelect.scenario import Scenario, ScenarioConfig
@@ -199,7 +199,7 @@ def _write_save(
         arrays=tally.bytes(slot),
         played=slot,
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     replace_file(path, msgspec.msgpack.encode(save))
 
 

@@ -16,7 +16,7 @@ from fedelect.federation import DEFAULT_ENGINE, Job
 from fedelect.loop import opinions_on
 from fedelect.processes import Failed, answers_of, failed
 from fedelect.records.lock import FolderLock
-from fedelect.records.run_folder import LOCK_NAME
+from fedelect.records.run_folder import LOCK_NAME, make_folder
 from fedelect.reproduce.blocks import Block, Curves, put_together, read_block
 from fedelect.reproduce.player import BlockTask, about_of, playing
 from fedelect.reproduce.series import Demand, Series
@@ -79,12 +79,11 @@ class AbstractLibrary(ABC):
                 cannot be prolonged later.
         """
         now = list(demands)
-        wanted = {task.path for task in self.tasks(now)}
-        return [
-            task
-            for task in self.tasks([*now, *also])
-            if task.path in wanted and not (task.path.exists() and self._read(task).slots >= task.slots)
-        ]
+        wanted = {task.path for task in self.tasks(now) if not self._has(task)}
+        return [task for task in self.tasks([*now, *also]) if task.path in wanted]
+
+    def _has(self, task: BlockTask) -> bool:
+        return task.path.exists() and self._read(task).slots >= task.slots
 
     def _task(self, series: Series, first: int, slots: int) -> BlockTask:
         name = f"trials-{first:03d}-{first + self.block - 1:03d}.npz"
@@ -107,6 +106,11 @@ class AbstractLibrary(ABC):
                     f"the results in {task.path} were made with another {name}; take another folder, or delete them "
                     f"to make them anew"
                 )
+        if (block.first_trial, block.trials) != (task.first_trial, task.trials):
+            raise RunMismatchError(
+                f"the results in {task.path} are of {block.trials} trials from {block.first_trial} on, which is not "
+                f"what its name says; delete the file to make them anew"
+            )
         return block
 
 
@@ -131,8 +135,9 @@ class Library(AbstractLibrary):
 
         Raises:
             RunLockedError: Another process is writing there, and would do the same work at the same time.
+            RunError: The folder cannot be made.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         lock = FolderLock(self.folder / LOCK_NAME)
         try:
             yield
@@ -171,7 +176,10 @@ def in_order(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[Demand]]) -> 
 
 
 def seconds_for_a_slot(library: Library) -> float:
-    """Measure how long one replica-slot of the base scenario takes on one core, all included."""
+    """Measure how long training and judging one replica-slot of the base scenario take on one core.
+
+    What selectors and beliefs cost is left out: it is little beside training.
+    """
     config = library.base
     world = build_world(config, library.ground)
     engine = engine_for(DEFAULT_ENGINE, config, library.ground)

@@ -60,8 +60,8 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         'happens within them; took the messages\' residual out of that verdict; gave "slightly" in the table and '
         '"much worse" their ends; took the two sentences on what Quick-Init UCB elects apart; counted a gap that is '
         "smaller than the paper's as the paper's; and added claims of the abstract, the introduction and the "
-        "conclusion that were missing (that set 4 is optimal, that both converge faster, that they are comparable), and "
-        "Quick-Init UCB with mu = 0.01 to the sweeps, which decides nothing.",
+        "conclusion that were missing (that set 4 is optimal, that both converge faster, that they are comparable), "
+        "and Quick-Init UCB with mu = 0.01 to the sweeps, which decides nothing.",
         "- **Trials**: 100 as in the paper, but 25 in `Pre2Slot` and of what only explains. Trial r of every method "
         "shares its luck with trial r "
         "of every other.",
@@ -82,6 +82,7 @@ def first_term_lines(untrained: float | None) -> list[str]:
         f"u = {fit.first:.4f} and slots of accuracy r = {fit.later:.4f} by least squares, to within "
         f"{fit.largest_error:.5f}. So the paper seems to count a first term of 0 rather than the untrained model's "
         f"accuracy of about 0.1{ours}, and its optimal cohort is at {fit.later:.3f} in every slot. At T = 200 that is "
-        f"an average of {(fit.first + 200 * fit.later) / 201:.4f}, above the {QUICK_INIT + QUICK_INIT_GAP:.4f} that its "
-        f"figure `cen_performance` implies and below the {BP_UCB + BP_UCB_GAP:.4f} that `decen_performance` allows.",
+        f"an average of {(fit.first + 200 * fit.later) / 201:.4f}, above the {QUICK_INIT + QUICK_INIT_GAP:.4f} that "
+        f"its figure `cen_performance` implies and below the {BP_UCB + BP_UCB_GAP:.4f} that `decen_performance` "
+        "allows.",
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from fedelect.errors import RunError
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.claims import Finding
 from fedelect.reproduce.runner import AbstractLibrary
 
@@ -38,7 +38,7 @@ def write_verdicts(path: Path, findings: Sequence[Finding]) -> None:
     kept = {
         finding.claim.key: KeptVerdict(verdict=finding.verdict, outcomes=list(finding.outcomes)) for finding in findings
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=1), b"\n")
 
 

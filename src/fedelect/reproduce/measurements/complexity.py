@@ -23,6 +23,9 @@ REPETITIONS = 7
 BEYOND = (1_000, 10_000)
 """Numbers of clients that the paper does not try."""
 
+SETTINGS = {"clients": (*CLIENT_COUNTS, *BEYOND), "slots": SLOTS, "repetitions": REPETITIONS}
+"""What the measurement depends on besides the scenario."""
+
 
 class ComplexityRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One number of clients.
@@ -30,7 +33,7 @@ class ComplexityRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     Attributes:
         clients: N.
         arms: C(N, K).
-        quick_init_operations: The paper's count for choosing, over all slots: T (|A| + |A|^2).
+        quick_init_operations: The paper's count for choosing, over all slots, its leading term: T |A|^2.
         bp_ucb_operations: The paper's count for choosing: T N^3.
         quick_init_ms: Median measured time of an ask and tell after the cold start, in milliseconds; one for each
             repetition.

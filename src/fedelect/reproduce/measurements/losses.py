@@ -16,6 +16,9 @@ from fedelect.seeds import derive
 from fedelect.selectors import RandomCohort
 from fedelect.vocabulary import Cohort, Floats, Ints
 
+SETTINGS = {"cohort sizes": BUDGETS, "trials": TRIALS}
+"""What the measurement depends on besides the scenario."""
+
 TOGETHER = 10
 """Trials in one part of the measurement."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fedelect.processes import Calling, answers_of
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 
 Progress = Callable[[int, int], None]
 """Told (parts finished, parts in all)."""
@@ -78,5 +78,5 @@ class Parts:
         self._path.unlink(missing_ok=True)
 
     def _keep(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         replace_file(self._path, msgspec.msgpack.encode(_Kept(about=self._about, parts=self._encoded)))

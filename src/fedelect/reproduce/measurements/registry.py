@@ -1,16 +1,18 @@
 """Measurements by name, each kept in a file of its own once it is made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from fedelect.atlas import load_atlas
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, versions_of
-from fedelect.records.run_folder import replace_file
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.catalogue import Preset
+from fedelect.reproduce.measurements import complexity, convergence, losses, regret, sensitivity
 from fedelect.reproduce.measurements.complexity import ComplexityTable, measure_complexity
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.convergence import ConvergenceTable, measure_convergence
@@ -26,19 +28,29 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 @dataclass(frozen=True)
 class Measurement:
-    """How a value is made, and what type it is."""
+    """How a value is made.
+
+    Attributes:
+        kind: Its type.
+        make: Makes it.
+        settings: What it depends on besides scenario, data, seed and preset, plain values: one that was made with
+            others is made anew.
+        on_atlas: Whether it is read off the atlas of the main world.
+    """
 
     kind: type[msgspec.Struct]
     make: Callable[[Context, Parts], msgspec.Struct]
+    settings: Mapping[str, object]
+    on_atlas: bool = False
 
 
 MEASUREMENTS: dict[str, Measurement] = {
-    "losses": Measurement(Losses, measure_losses),
-    "optimum": Measurement(Optimum, measure_optimum),
-    "convergence": Measurement(ConvergenceTable, measure_convergence),
-    "regret": Measurement(Regret, measure_regret),
-    "sensitivity": Measurement(Sensitivity, measure_sensitivity),
-    "complexity": Measurement(ComplexityTable, measure_complexity),
+    "losses": Measurement(Losses, measure_losses, losses.SETTINGS),
+    "optimum": Measurement(Optimum, measure_optimum, {}, on_atlas=True),
+    "convergence": Measurement(ConvergenceTable, measure_convergence, convergence.SETTINGS),
+    "regret": Measurement(Regret, measure_regret, regret.SETTINGS, on_atlas=True),
+    "sensitivity": Measurement(Sensitivity, measure_sensitivity, sensitivity.SETTINGS, on_atlas=True),
+    "complexity": Measurement(ComplexityTable, measure_complexity, complexity.SETTINGS),
 }
 
 
@@ -51,7 +63,10 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         seed: Seed of the runs.
         trials: At most so many trials; None for all.
         slots: At most so many slots; None for all.
-        versions: Of all that decides over the last bit; empty where they were not noted. They are not compared.
+        settings: Of the measurement itself, plain values.
+        atlas: Hash of the atlas that it was read off; None if it was not. Who only reads results has no atlas to
+            compare this with.
+        versions: Of all that decides over the last bit. They are not compared.
     """
 
     scenario: dict[str, Any]
@@ -59,7 +74,9 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     seed: int
     trials: int | None
     slots: int | None
-    versions: dict[str, str] = {}
+    settings: dict[str, Any]
+    atlas: str | None
+    versions: dict[str, str]
 
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,12 +91,22 @@ def measurement_path(folder: Path, name: str) -> Path:
     return folder / "measurements" / f"{name}.json"
 
 
-def read_measurement(library: AbstractLibrary, preset: Preset, name: str, kind: type[_Kind]) -> _Kind | None:
+def read_measurement(
+    library: AbstractLibrary, preset: Preset, name: str, kind: type[_Kind], *, atlas: str | None = None
+) -> _Kind | None:
     """What is on file, or None if nothing is.
+
+    Args:
+        library: The results.
+        preset: How much is asked for.
+        name: Which measurement.
+        kind: Its type.
+        atlas: Hash of the atlas that it must have been read off; any will do if None.
 
     Raises:
         RunError: It cannot be read.
-        RunMismatchError: It was made with another scenario, other data, another seed or at another size.
+        RunMismatchError: It was made with another scenario, other data, another seed, other settings, another atlas or
+            at another size.
     """
     path = measurement_path(library.folder, name)
     if not path.exists():
@@ -89,7 +116,7 @@ def read_measurement(library: AbstractLibrary, preset: Preset, name: str, kind: 
         value = msgspec.json.decode(kept.value, type=kind)
     except msgspec.MsgspecError as error:
         raise _unreadable(path, error) from error
-    expected = _about(library, preset)
+    expected = _about(library, preset, name, atlas if atlas is not None else kept.about.atlas)
     for field in About.__struct_fields__:
         if field != "versions" and getattr(kept.about, field) != getattr(expected, field):
             raise RunMismatchError(
@@ -108,8 +135,7 @@ def made_with(folder: Path, name: str) -> str | None:
     path = measurement_path(folder, name)
     if not path.exists():
         return None
-    versions = _read(path).about.versions
-    return ", ".join(f"{library} {number}" for library, number in versions.items()) or "versions not noted"
+    return ", ".join(f"{library} {number}" for library, number in _read(path).about.versions.items())
 
 
 def _read(path: Path) -> _Kept:
@@ -123,30 +149,42 @@ def _unreadable(path: Path, error: Exception) -> RunError:
     return RunError(f"the measurement {path} cannot be read: {error}; delete it to make it anew")
 
 
-def keep_measurement(library: AbstractLibrary, preset: Preset, name: str, value: msgspec.Struct) -> None:
+def keep_measurement(
+    library: AbstractLibrary, preset: Preset, name: str, value: msgspec.Struct, *, atlas: str | None = None
+) -> None:
     """Write a measurement, all or nothing, with what it was made with."""
     path = measurement_path(library.folder, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = _Kept(about=_about(library, preset), value=msgspec.Raw(msgspec.json.encode(value)))
+    make_folder(path.parent)
+    kept = _Kept(about=_about(library, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
     replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=1), b"\n")
 
 
 def measure(name: str, context: Context) -> None:
     """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
     library, preset, measurement = context.library, context.preset, MEASUREMENTS[name]
-    if read_measurement(library, preset, name, measurement.kind) is None:
+    atlas = load_atlas(context.atlas_path()).digest if measurement.on_atlas else None
+    if read_measurement(library, preset, name, measurement.kind, atlas=atlas) is None:
         path = measurement_path(library.folder, name).with_suffix(".part")
-        parts = Parts(path, _about(library, preset), workers=context.workers, progress=context.progress)
-        keep_measurement(library, preset, name, measurement.make(context, parts))
+        about = _about(library, preset, name, atlas)
+        parts = Parts(path, about, workers=context.workers, progress=context.progress)
+        keep_measurement(library, preset, name, measurement.make(context, parts), atlas=atlas)
         parts.discard()
 
 
-def _about(library: AbstractLibrary, preset: Preset) -> About:
+def _about(library: AbstractLibrary, preset: Preset, name: str, atlas: str | None) -> About:
     return About(
-        scenario=msgspec.json.decode(msgspec.json.encode(library.base)),  # as it will be read again
+        scenario=_as_read(library.base),
         data_digest=library.data_digest,
         seed=library.seed,
         trials=preset.trials,
         slots=preset.slots,
+        settings=_as_read(MEASUREMENTS[name].settings),
+        atlas=atlas,
         versions=versions_of(DEFAULT_ENGINE),
     )
+
+
+def _as_read(value: object) -> dict[str, Any]:
+    """Plain values as they will be read again."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
+    return plain

@@ -72,6 +72,16 @@ _KINDS = {
 """How the selectors are specified, but for the exploration."""
 
 
+SETTINGS = {
+    "trials": TRIALS,
+    "slots": SLOTS,
+    "last slots": LAST,
+    "explorations": EXPLORATIONS,
+    "selectors": list(_KINDS.values()),
+}
+"""What the measurement depends on besides the scenario."""
+
+
 def measure_sensitivity(context: Context, parts: Parts) -> Sensitivity:
     """Play every variant on the atlas of the main world."""
     path = context.atlas_path()

@@ -15,6 +15,7 @@ from fedelect.atlas import Atlas, AtlasPlan, build_atlas, load_atlas, table_trut
 from fedelect.bench import Player as BenchPlayer
 from fedelect.equations import theory
 from fedelect.equations.intervals import mean_band
+from fedelect.records.run_folder import make_folder
 from fedelect.reproduce.catalogue import TRIALS
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.parts import Parts
@@ -99,6 +100,20 @@ QUICK_SLOTS = 500
 """Slots in the small world under a preset that cuts slots short."""
 
 
+SMALL_SEEDS = 20
+"""Trainings of every cohort of the small world."""
+
+SETTINGS = {
+    "main slots": MAIN_SLOTS,
+    "main players": MAIN_PLAYERS,
+    "small players": [(player, *played) for player, played in SMALL_PLAYERS.items()],
+    "small seeds": SMALL_SEEDS,
+    "short slots": QUICK_SLOTS,
+    "trials": TRIALS,
+    "points": POINTS,
+}
+"""What the measurement depends on besides the scenario."""
+
 SHORT_TRIALS = 10
 """Trials of the main world in one part of the measurement."""
 
@@ -109,8 +124,8 @@ def measure_regret(context: Context, parts: Parts) -> Regret:
     main_slots = min(MAIN_SLOTS, context.preset.slots or MAIN_SLOTS)
     main_path, seed = context.atlas_path(), context.library.seed
     small_path = context.library.folder / "measurements" / "small-world.npz"
-    small_path.parent.mkdir(parents=True, exist_ok=True)
-    plan = AtlasPlan(config=small_world(context.library.base), seed=seed, seeds=20)
+    make_folder(small_path.parent)
+    plan = AtlasPlan(config=small_world(context.library.base), seed=seed, seeds=SMALL_SEEDS)
     small_atlas = build_atlas(plan, context.dataset, small_path, workers=1)
     requests: dict[str, tuple[object, ...]] = {}
     names: dict[tuple[str, Player], list[str]] = {}
