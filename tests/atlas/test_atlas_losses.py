@@ -11,8 +11,9 @@ from tests.worlds import plan as run_plan
 
 from fedelect.atlas import Atlas, AtlasEngine, load_atlas
 from fedelect.atlas import build as build_module
+from fedelect.atlas.building import trainer
 from fedelect.atlas.file import save_atlas
-from fedelect.atlas.table import kept_losses
+from fedelect.atlas.table import LARGEST_LOSS, kept_losses
 from fedelect.errors import ConfigurationError, DataError, RunMismatchError
 from fedelect.federation import Job, train
 from fedelect.federation.losses import linear_losses
@@ -83,3 +84,43 @@ def test_losses_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ..
     save_atlas(atlas, tmp_path / "bad.npz")
     with pytest.raises(DataError, match=says):
         load_atlas(tmp_path / "bad.npz")
+
+
+def test_losses_too_large_to_be_kept_are_kept_as_the_largest() -> None:
+    losses = np.array([[1.0, LARGEST_LOSS], [65_520.0, 1e30], [65_000.0, np.inf]])
+    assert kept_losses(losses).tolist() == [[1.0, LARGEST_LOSS], [LARGEST_LOSS] * 2, [LARGEST_LOSS] * 2]
+    assert LARGEST_LOSS == 2**15 * (2 - 2**-5)  # the exponent's largest, and five binary digits after the first
+
+
+@pytest.mark.parametrize("loss", [float("nan"), -0.5])
+def test_losses_that_are_none_are_refused_with_advice(loss: float) -> None:
+    with pytest.raises(ConfigurationError, match=f"loss is {loss}; an atlas keeps losses >= 0: lower the model's"):
+        kept_losses(np.array([1.0, loss]))
+
+
+def test_an_atlas_of_huge_losses_is_written_so_that_it_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer, "losses_on", lambda scenario, models, engine: np.full((2, len(models), 6), 1e6))
+    built(plan(losses=1), tmp_path / "a.npz")
+    losses = load_atlas(tmp_path / "a.npz").losses
+    assert losses is not None and (losses == LARGEST_LOSS).all()
+
+
+def test_an_atlas_that_could_not_be_read_is_not_written_and_its_parts_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_module, "kept_losses", lambda losses: np.full(losses.shape, np.inf, dtype=np.float16))
+    with pytest.raises(ConfigurationError, match="no atlas that could be read again: losses holds inf"):
+        built(plan(losses=1), tmp_path / "a.npz")
+    assert not (tmp_path / "a.npz").exists()
+    assert len(list((tmp_path / "a.npz.parts").glob("*.part"))) == 2 + 1 + 6
+
+
+def test_the_losses_of_the_untrained_model_are_not_those_of_the_last_cohort(tmp_path: Path) -> None:
+    atlas = built(plan(losses=1), tmp_path / "a.npz")
+    engine = AtlasEngine(atlas)
+    (training,) = engine.train(WORLD, [Job(cohort=(4, 5), seed=1, trial=0, slot=1)])
+    assert np.array_equal(engine.losses(WORLD, training.model).mean, atlas.client_losses(14, 0)[0])
+    with pytest.raises(ConfigurationError, match="does not know the clients' losses of the untrained model"):
+        engine.losses(WORLD, engine.initial_model(WORLD))

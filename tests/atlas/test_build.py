@@ -17,6 +17,7 @@ from tests.worlds import digits, tiny
 from fedelect.analytics import survey
 from fedelect.atlas import AtlasPlan, build_atlas, cohort_ranks, load_atlas
 from fedelect.atlas import build as build_module
+from fedelect.atlas.building import Parts
 from fedelect.errors import ConfigurationError, FeedbackError, RunLockedError, RunMismatchError
 from fedelect.federation import Job, StackedEngine, initial_model, train
 from fedelect.records.lock import FolderLock
@@ -115,6 +116,49 @@ def test_an_atlas_that_is_there_is_returned_and_another_is_not_overwritten(tmp_p
     assert again.digest == trained().digest and not told
     with pytest.raises(RunMismatchError, match="seeds differ"):
         built(plan(seeds=3), out)
+
+
+def left_behind(out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parts that are still there when a build dies after it has written the atlas."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Parts, "discard", Parts.close)
+        built(plan(), out)
+    parts = out.with_name(out.name + ".parts")
+    assert out.exists() and list(parts.glob("*.part"))
+    return parts
+
+
+def test_parts_left_beside_a_finished_atlas_are_removed_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "a.npz"
+    parts = left_behind(out, monkeypatch)
+    monkeypatch.setattr(build_module, "versions_of", lambda engine: {"fedelect": "later"})
+    built(plan(), out)
+    assert not parts.exists()
+    parts.mkdir()
+    (parts / "lock").touch()  # the build died again, amid the removal
+    assert built(plan(), out).digest == trained().digest and not parts.exists()
+
+
+@pytest.mark.parametrize("of", ["another plan", "nobody knows what", "a process at work"])
+def test_parts_that_may_be_wanted_stay_beside_a_finished_atlas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    out = tmp_path / "a.npz"
+    parts = left_behind(out, monkeypatch)
+    held = FolderLock(parts / "lock") if of == "a process at work" else None
+    if of == "another plan":
+        begun = msgspec.json.decode((parts / "plan.json").read_bytes())
+        (parts / "plan.json").write_bytes(msgspec.json.encode(begun | {"seed": 8}))
+    if of == "nobody knows what":
+        (parts / "plan.json").unlink()
+    there = sorted(parts.glob("*.part"))
+    assert built(plan(), out).digest == trained().digest
+    assert sorted(parts.glob("*.part")) == there
+    if held is not None:
+        held.release()
+    FolderLock(parts / "lock").release()  # nobody holds it
 
 
 def test_parts_of_another_atlas_are_not_mixed_in(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A run on the atlas is the run that trains what the atlas holds."""
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,23 @@ def test_all_selectors_of_a_trial_draw_the_same_seed_and_trials_draw_their_own()
     assert engine.train(atlas.world, []) == []
 
 
+def test_the_stream_of_a_seed_is_named_by_the_runs_seed_the_trial_and_the_slot() -> None:
+    """Written out from docs/ATLAS.md and `fedelect.seeds.Draws`; with two seeds to draw from, one bit decides."""
+    atlas, slots = trained(), range(1, 41)
+
+    def engine_draws(seed: int, trial: int) -> list[int]:
+        jobs = [Job(cohort=(0, 1), seed=seed, trial=trial, slot=slot) for slot in slots]
+        return [int(one.model[1]) for one in AtlasEngine(atlas).train(atlas.world, jobs)]
+
+    def written_out(seed: int, trial: int, slot: int) -> int:
+        return hashlib.blake2b(repr((seed, "atlas", trial, slot)).encode() + bytes(8)).digest()[0] & 1
+
+    for seed, trial in ((3, 0), (3, 1), (4, 0)):
+        assert engine_draws(seed, trial) == [written_out(seed, trial, slot) for slot in slots]
+    assert engine_draws(3, 0) != engine_draws(3, 1)
+    assert engine_draws(3, 0) != engine_draws(4, 0)
+
+
 def test_workers_and_interruptions_change_nothing(tmp_path: Path) -> None:
     atlas = trained()
     whole = run_on(atlas, "fa", tmp_path / "one")
@@ -128,8 +146,13 @@ def test_an_atlas_is_not_trained_again_nor_used_for_another_scenario(tmp_path: P
     atlas = trained()
     with pytest.raises(ConfigurationError, match="has been trained already"):
         run_on(atlas, "fa", tmp_path / "run", engine="plain")
-    with pytest.raises(ConfigurationError, match="not the one that the atlas was built for"):
-        simulate(run_plan(config=trained(1.0).config), atlas, tmp_path / "run", workers=1)
+    says = (
+        r"built for the scenario 'tiny', not for 'other', which is asked for \(name, channel differ\); give the atlas "
+        r"of that scenario, for example with --atlas, or leave the atlas out"
+    )
+    with pytest.raises(ConfigurationError, match=says):
+        other = msgspec.structs.replace(trained(1.0).config, name="other")
+        simulate(run_plan(config=other), atlas, tmp_path / "run", workers=1)
     with pytest.raises(ConfigurationError, match="knows opinions, not scores"):
         AtlasEngine(atlas).scores(atlas.world, [])
 

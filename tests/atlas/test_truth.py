@@ -32,6 +32,16 @@ def test_regret_is_what_each_elected_cohort_falls_short_of_the_optimum_added_up(
     assert truth.regret(cohorts) == pytest.approx(np.array([[0, step, step + 0.6], [0.6, 0.6, 0.6]]), abs=1e-6)
 
 
+def test_regret_by_the_scenarios_truth_may_be_negative() -> None:
+    """Seeds that had no part in choosing number 13 value number 14 higher; in the table nothing beats the best."""
+    fresh = np.array([[0.5, 0.2], [0.5, 0.2], [0.6, 0.9], [0.6, 0.9]])
+    atlas = made_up(alike(np.linspace(0.1, 0.8, 15)[np.newaxis]), alike(fresh), [13, 14], opinion="m:f")
+    scenario, table = scenario_truth(atlas), table_truth(atlas)
+    assert scenario.regret([[4, 5], [4, 5]]) == pytest.approx([-0.3, -0.6], abs=1e-6)
+    assert (table.optimum.mean - table.values >= 0).all()
+    assert table.exact and not scenario.exact
+
+
 def test_cohorts_that_are_level_are_equal_and_leave_no_gap() -> None:
     """0.1 + 0.2 and 0.3 differ in the last bit when they are averaged; they are level all the same."""
     table = np.zeros((2, 6, 15), dtype=np.float32)

@@ -10,9 +10,11 @@ from tests.worlds import plan as run_plan
 from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases, table_truth
 from fedelect.bench import Ranking, competitors, left_out, rank_selectors
 from fedelect.bench.play import Elections, Player
-from fedelect.errors import ConfigurationError
+from fedelect.errors import ConfigurationError, SelectorError
 from fedelect.records import read_run
-from fedelect.selectors import selector_classes
+from fedelect.seeds import derive
+from fedelect.selectors import AbstractSelector, selector_classes
+from fedelect.selectors.base import Available, Choice
 from fedelect.simulator import simulate
 
 VALUES = np.linspace(0.2, 0.9, 15)
@@ -88,6 +90,59 @@ def test_the_bench_elects_as_a_recorded_run_does(tmp_path: Path, framework: str,
     simulate(of, atlas, tmp_path / "run", workers=1)
     for record in read_run(tmp_path / "run").records:
         assert tuple(played.cohorts[record.trial, record.slot - 1].tolist()) == record.cohort
+
+
+def test_trials_may_be_played_in_any_portion() -> None:
+    atlas = made_up(alike(np.stack([VALUES, VALUES[::-1], np.roll(VALUES, 5)])), alike(WITH_FRESH), [13, 14], "m:f")
+    for text in ("random", "quick-init-ucb:exploration=0.3"):
+        whole = Player(atlas, slots=15, trials=5, seed=4).elections(text)
+        portion = Player(atlas, slots=15, trials=2, seed=4, first_trial=3).elections(text)
+        assert np.array_equal(portion.cohorts, whole.cohorts[3:])
+        assert np.array_equal(portion.rewards, whole.rewards[3:])
+        assert not np.array_equal(whole.cohorts[3:], whole.cohorts[:2])
+
+
+class Broken(AbstractSelector):
+    """A user's selector that fails in slot 2 of trial 1 of a run with seed 1."""
+
+    def __init__(self, *, clients: int, budget: int, seed: int) -> None:
+        super().__init__(clients=clients, budget=budget, parameters={"clients": clients, "budget": budget})
+        self.fails = seed == derive(1, "selection", 1)
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return (0, 1), (1.0, 1.0 / (0 if self.fails and slot == 2 else 1))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_users_selector_that_fails_is_named_with_its_trial(workers: int) -> None:
+    text = f"{__name__}:Broken"
+    with pytest.raises(SelectorError, match=rf"selector '{text}' failed in trial 1: ZeroDivisionError: float"):
+        rank_selectors(ladder(), slots=4, trials=2, workers=workers, more=[text])
+
+
+def test_a_seed_below_0_is_refused_before_anything_is_played() -> None:
+    told: list[int] = []
+    with pytest.raises(ConfigurationError, match="seed: got -1; allowed: a whole number >= 0"):
+        rank_selectors(ladder(), seed=-1, workers=1, progress=lambda finished, total: told.append(finished))
+    assert not told
+
+
+def test_it_is_told_in_how_many_trials_a_selector_got_close() -> None:
+    ranking = rank_selectors(ladder(), slots=20, trials=3, workers=1)
+    close = {row.label: row.trials_close for row in ranking.rows}
+    assert (close["fixed:cohort=4,5"], close["fixed:cohort=0,1"]) == (3, 0)
+    for one in ranking.rows:
+        assert 0 <= one.trials_close <= 3
+        assert (one.slots_to_close.mean == 20) == (one.trials_close == 0)
+
+
+def test_what_gaps_are_to_stands_beside_the_scenarios_optimum() -> None:
+    ranking = rank_selectors(ladder(), slots=4, trials=1, workers=1)
+    assert (ranking.best, ranking.optimum_exact) == ((4, 5), True)
+    assert ranking.scenario_best == (3, 5) and ranking.scenario_optimum.mean == pytest.approx(0.8)
+    judged = rank_selectors(ladder(), slots=4, trials=1, workers=1, truth=scenario_truth)
+    assert (judged.best, judged.optimum_exact) == ((3, 5), False)
+    assert judged.optimum == judged.scenario_optimum == ranking.scenario_optimum
 
 
 def test_a_selector_that_cannot_be_ranked_is_told() -> None:

@@ -78,7 +78,7 @@ def test_climbing_ends_where_no_exchange_helps() -> None:
 def test_a_tiny_world_is_played_resumed_and_drawn_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arenas, "SLOTS", 12)
     monkeypatch.setattr(arenas, "LARGE", tmp_path)
-    world = BenchWorld(role="reporting", config=tiny(upload_probability=1.0))
+    world = BenchWorld(config=tiny(upload_probability=1.0))
     kept = Kept(tmp_path / "kept", world.name, 2)
     elections = played(OnDemandArena(world, full=False, trials=2), kept, Console(quiet=True))
     arena = OnDemandArena(world, full=False, trials=2)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.analytics import load_opinion
-from fedelect.atlas.building import Parts, Trained, Trainer
-from fedelect.atlas.facts import without_data
+from fedelect.atlas.building import Parts, Trained, Trainer, remove_leftovers
+from fedelect.atlas.facts import check, without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
 from fedelect.atlas.ranks import cohorts_at
 from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, kept, kept_losses, known_means
@@ -69,7 +69,8 @@ def build_atlas(
 ) -> Atlas:
     """Train every cohort and write the atlas to `out`, going on where an earlier build of the same plan stopped.
 
-    The atlas does not depend on `workers`. One that is there already is checked and returned.
+    The atlas does not depend on `workers`. One that is there already is checked and returned. It is checked, too,
+    before it is written: until it is, the parts are kept.
 
     Args:
         plan: What to build.
@@ -82,7 +83,8 @@ def build_atlas(
         progress: Called when the build begins and whenever a part is finished.
 
     Raises:
-        ConfigurationError: There are more cohorts than `limit`, or models on which nobody has an opinion.
+        ConfigurationError: There are more cohorts than `limit`, or models on which nobody has an opinion, or what
+            was trained cannot be kept.
         RunMismatchError: `out`, or the folder of its parts, holds another atlas.
     """
     if out.suffix != ".npz":
@@ -95,10 +97,13 @@ def build_atlas(
     world = build_scenario(plan.config, dataset)
     made = make_engine(name, plan.config)
     identity = _identity(plan, dataset, made.name)
+    folder = out.with_name(out.name + ".parts")
     if out.exists():
-        return _existing(out, identity)
+        atlas = _existing(out, identity)
+        remove_leftovers(folder, identity)
+        return atlas
     build = _Build(plan, world, trainer, places, progress)
-    parts = Parts(out.with_name(out.name + ".parts"), identity)
+    parts = Parts(folder, identity)
     try:
         table = build.table(parts)
         contenders = contenders_of(known_means(table, build.test_sizes), plan.contenders)
@@ -119,6 +124,7 @@ def build_atlas(
             digest="",
         )
         object.__setattr__(atlas, "digest", digest_of(atlas))
+        _check_readable(atlas)
         save_atlas(atlas, out)
     except BaseException:
         parts.close()
@@ -205,6 +211,17 @@ def _untrained(world: Scenario, engine: Engine) -> Floats:
     opinion = load_opinion(world.config.opinion)
     (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine, opinion=opinion)
     return opinions
+
+
+def _check_readable(atlas: Atlas) -> None:
+    """ConfigurationError if `load_atlas` would refuse the atlas."""
+    try:
+        check(atlas)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"what was trained makes no atlas that could be read again: {error}; change the scenario, and write to "
+            f"another file"
+        ) from error
 
 
 def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:

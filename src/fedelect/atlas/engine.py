@@ -73,7 +73,15 @@ class AtlasEngine:
         ]
 
     def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
-        """Each client's loss of `model`, if the atlas keeps them (`Atlas.client_losses`); else ConfigurationError."""
+        """Each client's loss of `model`, if the atlas keeps them (`Atlas.client_losses`).
+
+        Raises:
+            ConfigurationError: It keeps none, or `model` is the untrained one, of which it knows opinions only.
+        """
+        if model[0] == _UNTRAINED:
+            raise ConfigurationError(
+                "an atlas does not know the clients' losses of the untrained model; ask for those of a trained one"
+            )
         mean, rms = self._atlas.client_losses(int(model[0]), int(model[1]))
         return ClientLosses(mean, rms)
 

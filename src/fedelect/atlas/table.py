@@ -26,6 +26,9 @@ FLOATS = np.dtype(np.float32)
 LOSSES = np.dtype(np.float16)
 """How the clients' losses are kept, with five binary digits after the first: to about 1.6 %."""
 
+LARGEST_LOSS = 64512.0
+"""The largest loss that can be kept so."""
+
 FEWEST_FRESH = 4
 """Fresh seeds that two halves with an interval need."""
 
@@ -97,7 +100,7 @@ class Atlas:
         provenance: Where the atlas comes from.
         digest: Hash of all but the provenance: 32 hexadecimal digits.
         losses: (2, Q, N, C) for the first Q training seeds mean, and root of the mean square, of each client's losses
-            (float16, to about 1.6 %); None if they were not kept.
+            (float16, to about 1.6 %, at most 64512); None if they were not kept.
     """
 
     world: Scenario
@@ -185,9 +188,19 @@ def kept(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[An
 def kept_losses(losses: Floats) -> NDArray[Any]:
     """Losses as the atlas keeps them, the same shape: float16 with the last five of its ten binary digits zero.
 
-    What is left compresses well; who has the largest loss is hardly ever another by it.
+    What is left compresses well; who has the largest loss is hardly ever another by it. Losses above `LARGEST_LOSS`,
+    also infinite ones, are kept as that: they are still large, but no longer told from each other.
+
+    Raises:
+        ConfigurationError: One is below 0 or not a number.
     """
-    bits = np.ascontiguousarray(losses, dtype=LOSSES).view(np.uint16)
+    sound = losses >= 0.0
+    if not sound.all():
+        raise ConfigurationError(
+            f"a client's loss is {losses[~sound][0]}; an atlas keeps losses >= 0: lower the model's `step` if the "
+            f"training diverges, change its `loss`, or build without --losses"
+        )
+    bits = np.minimum(losses, LARGEST_LOSS).astype(LOSSES, order="C").view(np.uint16)
     return np.asarray((bits + np.uint16(0x10)) & np.uint16(0xFFE0)).view(LOSSES)
 
 

@@ -29,12 +29,14 @@ class Truth:
         values: (C,) mean opinion of each cohort's model, by number of the cohort.
         best: Number of the optimal cohort.
         optimum: What it is worth; with an interval where that is an estimate.
+        exact: Whether the values are no estimates, and no cohort is worth more than the optimum.
     """
 
     clients: int
     values: Floats
     best: int
     optimum: Interval
+    exact: bool = False
 
     @property
     def smallest_gap(self) -> float:
@@ -55,6 +57,10 @@ class Truth:
     def regret(self, cohorts: ArrayLike) -> Floats:
         """Pseudo-regret: sum over the slots up to t of (optimum - what the cohort elected is worth).
 
+        By `table_truth` it never falls. By `scenario_truth` it may, even below 0: seeds that had no part in choosing
+        the optimum may value another contender higher, and cohorts that are none have the table's values, luck and
+        all.
+
         Args:
             cohorts: (..., T, K) who was elected.
 
@@ -72,7 +78,7 @@ def table_truth(atlas: Atlas) -> Truth:
     """The truth of a run on the atlas, exact: every seed of the table is equally likely in every slot."""
     values = _over_seeds(atlas.seed_means())
     best = _first_best(values)
-    return Truth(atlas.config.clients, values, best, Interval(float(values[best]), 0.0, atlas.seeds))
+    return Truth(atlas.config.clients, values, best, Interval(float(values[best]), 0.0, atlas.seeds), exact=True)
 
 
 def scenario_truth(atlas: Atlas) -> Truth:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fedelect.bench.play import Elections
 from fedelect.equations.intervals import Interval, mean_interval
@@ -87,10 +87,19 @@ def slots_to_close(values: Floats, optimum: float) -> Ints:
     Returns:
         (trials,)
     """
-    slots = values.shape[1]
-    means = np.lib.stride_tricks.sliding_window_view(values, min(WINDOW, slots), axis=1).mean(axis=2)
-    close = means >= (1.0 - CLOSE) * optimum
-    return np.asarray(np.where(close.any(axis=1), np.argmax(close, axis=1) + 1, slots), dtype=np.int64)
+    close = _close(values, optimum)
+    return np.asarray(np.where(close.any(axis=1), np.argmax(close, axis=1) + 1, values.shape[1]), dtype=np.int64)
+
+
+def got_close(values: Floats, optimum: float) -> NDArray[np.bool_]:
+    """Whether there is such a slot at all: (trials, T) -> (trials,). Where there is none, `slots_to_close` says T."""
+    return np.asarray(_close(values, optimum).any(axis=1))
+
+
+def _close(values: Floats, optimum: float) -> NDArray[np.bool_]:
+    """Whether the ten slots from each slot on are near on average: (trials, T) -> (trials, T - 9)."""
+    means = np.lib.stride_tricks.sliding_window_view(values, min(WINDOW, values.shape[1]), axis=1).mean(axis=2)
+    return np.asarray(means >= (1.0 - CLOSE) * optimum)
 
 
 def _gap(values: Floats, optimum: float) -> Floats:

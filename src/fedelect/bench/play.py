@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedelect.atlas import Atlas, AtlasEngine
-from fedelect.errors import ConfigurationError, NoElection
+from fedelect.errors import ConfigurationError, FedelectError, NoElection, SelectorError
 from fedelect.federation import Engine
 from fedelect.loop import FrameworkName, Replica, play_slot
 from fedelect.processes import Failed, failed
-from fedelect.records import SlotRecord
+from fedelect.records import SlotRecord, to_array
 from fedelect.scenario import Scenario
 from fedelect.selectors import SelectorSpec
 from fedelect.simulator import Plan, parse_selectors
-from fedelect.vocabulary import Floats, Ints
+from fedelect.vocabulary import Floats, Ints, mean_present
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +144,23 @@ def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, 
 
 
 def _asked(replica: Replica) -> tuple[int, ...]:
+    """Whom the selector elects; what goes wrong is told as the loop tells it, but for a slot without an election."""
     try:
         return replica.selector.ask().cohort
     except NoElection as error:
         raise ConfigurationError(
             f"selector {replica.label!r} holds no election in some slots ({error}); it cannot be ranked"
         ) from error
+    except FedelectError:
+        raise
+    except Exception as error:  # whatever a user's selector raises
+        raise SelectorError(
+            f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
+            f"--debug shows where"
+        ) from error
 
 
 def _reward(record: SlotRecord) -> float:
-    """Mean of the opinions present; nan if there are none."""
-    present = [opinion for opinion in record.opinions or () if opinion is not None]
-    return sum(present) / len(present) if present else float("nan")
+    """Mean of the opinions present, also where the selector could not learn from them; nan if there are none."""
+    mean = mean_present(to_array(record.opinions or ()))
+    return float("nan") if mean is None else mean

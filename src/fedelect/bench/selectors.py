@@ -3,16 +3,18 @@
 The table is the world that selectors play in: a slot draws one of its training seeds, so what a cohort is worth is
 exactly the mean over them (`fedelect.atlas.table_truth`), and so is the optimum. `scenario_truth`, which values the
 best cohorts by fresh trainings, may judge instead: then luck in the table counts for nothing, and cannot be avoided.
+Whoever judges, a ranking also says what the optimum of the scenario is.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fedelect.atlas import Atlas, Truth, table_truth
+from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
 from fedelect.bench.entrants import REFERENCE, competitors
-from fedelect.bench.figures import Figures, figures_of, paired_difference
+from fedelect.bench.figures import Figures, figures_of, got_close, paired_difference
 from fedelect.bench.play import Elections, Player
 from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
 from fedelect.processes import answers_of, places_for
 from fedelect.vocabulary import Cohort
@@ -27,11 +29,13 @@ class Ranked:
 
     Attributes:
         label: The selector's specification.
-        role: "selector", or what it is a bar for the others: "first clients" or "optimum".
+        role: "selector", or what it is a bar for the others: "first clients" or "optimum", the best cohort by the truth
+            that judges.
         framework: "fa" or "da".
         final_gap: Percent, over the last tenth of the slots.
         running_gap: Percent, over all slots.
-        slots_to_close: Slots to within 2 % of the optimum.
+        slots_to_close: Slots to within 2 % of the optimum; trials that never got there count as T.
+        trials_close: How many trials got there.
         regret: After T slots.
         jain_index: Fairness.
         ask_ms: CPU time of an ask.
@@ -46,6 +50,7 @@ class Ranked:
     final_gap: Interval
     running_gap: Interval
     slots_to_close: Interval
+    trials_close: int
     regret: Interval
     jain_index: Interval
     ask_ms: Interval
@@ -65,8 +70,11 @@ class Ranking:
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs.
-        optimum: What the optimal cohort is worth.
-        best: The optimal cohort.
+        optimum: What the optimal cohort is worth by the truth that judges; gaps are to this.
+        optimum_exact: Whether that is exact, as in the table, or an estimate with an interval.
+        best: The optimal cohort by the truth that judges.
+        scenario_optimum: What the scenario's optimum is worth by fresh seeds (`scenario_truth`).
+        scenario_best: That cohort.
         reference: The entrant that the others are compared with.
         rows: The selectors.
     """
@@ -79,7 +87,10 @@ class Ranking:
     trials: int
     seed: int
     optimum: Interval
+    optimum_exact: bool
     best: Cohort
+    scenario_optimum: Interval
+    scenario_best: Cohort
     reference: str
     rows: tuple[Ranked, ...]
 
@@ -108,20 +119,28 @@ def rank_selectors(
         truth: What says what cohorts are worth.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
         progress: Called when the ranking begins and whenever a selector is finished.
+
+    Raises:
+        ConfigurationError: A number is out of range, or a selector cannot be ranked.
+        SelectorError: A selector failed.
     """
-    known = truth(atlas)
+    if seed < 0:
+        raise ConfigurationError(f"seed: got {seed}; allowed: a whole number >= 0")
+    known, scenario = truth(atlas), scenario_truth(atlas)
     roles = dict.fromkeys(more, "selector") | competitors(atlas, known, full=full)
     texts = list(roles)
     player = Player(atlas, slots=slots, trials=trials, seed=seed)
     progress(0, len(texts))
     played: dict[str, tuple[Elections, Figures]] = {}
+    close: dict[str, int] = {}
     for place, elections in answers_of(player, [(text,) for text in texts], workers=places_for(workers)):
         values = known.of(elections.cohorts)
+        close[texts[place]] = int(got_close(values, known.optimum.mean).sum())
         played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)
         progress(len(played), len(texts))
     _, reference = played[REFERENCE]
     rows = [
-        ranked(text, roles[text], elections.framework, figures, reference)
+        ranked(text, roles[text], elections.framework, figures, close[text], reference)
         for text, (elections, figures) in played.items()
     ]
     rows.sort(key=lambda row: (row.running_gap.mean, row.final_gap.mean, row.label))
@@ -134,13 +153,18 @@ def rank_selectors(
         trials=trials,
         seed=seed,
         optimum=known.optimum,
+        optimum_exact=known.exact,
         best=atlas.cohort(known.best),
+        scenario_optimum=scenario.optimum,
+        scenario_best=atlas.cohort(scenario.best),
         reference=REFERENCE,
         rows=tuple(rows),
     )
 
 
-def ranked(text: str, role: str, framework: FrameworkName, figures: Figures, reference: Figures) -> Ranked:
+def ranked(
+    text: str, role: str, framework: FrameworkName, figures: Figures, trials_close: int, reference: Figures
+) -> Ranked:
     """Intervals over the trials, and the differences to the reference in the same trials."""
     return Ranked(
         label=text,
@@ -149,6 +173,7 @@ def ranked(text: str, role: str, framework: FrameworkName, figures: Figures, ref
         final_gap=mean_interval(figures.final_gap),
         running_gap=mean_interval(figures.running_gap),
         slots_to_close=mean_interval(figures.slots_to_close),
+        trials_close=trials_close,
         regret=mean_interval(figures.regret),
         jain_index=mean_interval(figures.jain_index),
         ask_ms=mean_interval(figures.ask_ms),

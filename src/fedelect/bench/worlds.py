@@ -20,16 +20,14 @@ SETTINGS, SLOTS, TRIALS = 12, 200, 4
 
 @dataclass(frozen=True, kw_only=True)
 class BenchWorld:
-    """A world and what it may be used for.
+    """A world of `TUNING` or of `REPORTING`.
 
     Attributes:
-        role: For tuning, or for reporting.
         config: The world.
         seeds: Trainings of every cohort in its atlas; 0 if it has none: too many cohorts, or a warm start.
         losses: Of how many of them the clients' losses are kept.
     """
 
-    role: Literal["tuning", "reporting"]
     config: ScenarioConfig
     seeds: int = 0
     losses: int = 1
@@ -48,7 +46,6 @@ class BenchWorld:
 
 
 def _digits(
-    role: Literal["tuning", "reporting"],
     name: str,
     seed: int,
     clients: int,
@@ -72,7 +69,7 @@ def _digits(
         model=ModelConfig(step=5e-4, epochs=5, batch=10, shuffle="slot"),
         channel=ChannelConfig(upload_probability=upload_probability),
     )
-    return BenchWorld(role=role, config=config, seeds=seeds, losses=losses)
+    return BenchWorld(config=config, seeds=seeds, losses=losses)
 
 
 def _labels(classes: int, iid: int, *, samples: tuple[int, int] = (20, 60), own: bool = False) -> DataConfig:
@@ -95,14 +92,14 @@ def _dirichlet(alpha: float, iid: int, *, samples: tuple[int, int] = (20, 60), o
 
 
 TUNING = (
-    _digits("tuning", "t-labels2-N12-K4", 11, 12, 4, _labels(2, 3)),
-    _digits("tuning", "t-dir02-N12-K4", 12, 12, 4, _dirichlet(0.2, 0)),
-    _digits("tuning", "t-dir05-own-N12-K3", 13, 12, 3, _dirichlet(0.5, 4, own=True)),
-    _digits("tuning", "t-labels1-N15-K5", 14, 15, 5, _labels(1, 0)),
-    _digits("tuning", "t-labels2-N20-K5", 15, 20, 5, _labels(2, 5)),
-    _digits("tuning", "t-dir02-N20-K5", 16, 20, 5, _dirichlet(0.2, 5)),
-    _digits("tuning", "t-lossy-N12-K4", 17, 12, 4, _labels(2, 3), upload_probability=0.6),
-    _digits("tuning", "t-warm-N12-K4", 18, 12, 4, _labels(2, 3), start="warm"),
+    _digits("t-labels2-N12-K4", 11, 12, 4, _labels(2, 3)),
+    _digits("t-dir02-N12-K4", 12, 12, 4, _dirichlet(0.2, 0)),
+    _digits("t-dir05-own-N12-K3", 13, 12, 3, _dirichlet(0.5, 4, own=True)),
+    _digits("t-labels1-N15-K5", 14, 15, 5, _labels(1, 0)),
+    _digits("t-labels2-N20-K5", 15, 20, 5, _labels(2, 5)),
+    _digits("t-dir02-N20-K5", 16, 20, 5, _dirichlet(0.2, 5)),
+    _digits("t-lossy-N12-K4", 17, 12, 4, _labels(2, 3), upload_probability=0.6),
+    _digits("t-warm-N12-K4", 18, 12, 4, _labels(2, 3), start="warm"),
 )
 """Worlds for tuning: digits only, cheap enough to train every cohort."""
 
@@ -117,19 +114,19 @@ def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig) ->
         data=data,
         model=ModelConfig(shuffle="slot"),
     )
-    return BenchWorld(role="reporting", config=config)
+    return BenchWorld(config=config)
 
 
 REPORTING = (
-    _digits("reporting", "r-labels2-N12-K4", 101, 12, 4, _labels(2, 3), seeds=6),
-    _digits("reporting", "r-labels3-N12-K4", 102, 12, 4, _labels(3, 0), seeds=6),
-    _digits("reporting", "r-dir01-N12-K4", 103, 12, 4, _dirichlet(0.1, 2), seeds=6),
-    _digits("reporting", "r-dir05-own-N15-K3", 104, 15, 3, _dirichlet(0.5, 4, own=True), seeds=6),
-    _digits("reporting", "r-labels2-N20-K5", 105, 20, 5, _labels(2, 5), seeds=3),
-    _digits("reporting", "r-dir02-N20-K5", 106, 20, 5, _dirichlet(0.2, 5), seeds=3),
-    _digits("reporting", "r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90)), seeds=4),
-    _digits("reporting", "r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6, seeds=12, losses=12),
-    _digits("reporting", "r-warm-N20-K5", 109, 20, 5, _labels(2, 5), start="warm"),
+    _digits("r-labels2-N12-K4", 101, 12, 4, _labels(2, 3), seeds=6),
+    _digits("r-labels3-N12-K4", 102, 12, 4, _labels(3, 0), seeds=6),
+    _digits("r-dir01-N12-K4", 103, 12, 4, _dirichlet(0.1, 2), seeds=6),
+    _digits("r-dir05-own-N15-K3", 104, 15, 3, _dirichlet(0.5, 4, own=True), seeds=6),
+    _digits("r-labels2-N20-K5", 105, 20, 5, _labels(2, 5), seeds=3),
+    _digits("r-dir02-N20-K5", 106, 20, 5, _dirichlet(0.2, 5), seeds=3),
+    _digits("r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90)), seeds=4),
+    _digits("r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6, seeds=12, losses=12),
+    _digits("r-warm-N20-K5", 109, 20, 5, _labels(2, 5), start="warm"),
     _mnist("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200))),
     _mnist("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900))),
     _mnist("r-mnist-labels2-N100-K5", 203, 100, 5, DataConfig(skew="labels", samples=(200, 300))),

@@ -123,8 +123,10 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
         },
         "first_clients": {
             "cohort": list(first),
-            "value": float(scenario.values[rank]),
-            "place": int((table.values > table.values[rank]).sum()) + 1,
+            "value": float(scenario.values[rank]),  # by fresh seeds if there are, else the table's
+            "place": int((table.values > table.values[rank]).sum()) + 1,  # in the table
+            "table_value": float(table.values[rank]),
+            "fresh_value": float(scenario.values[rank]) if rank in atlas.contenders else None,
         },
     }
 
@@ -144,8 +146,11 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
         rows.add_column(name)
     rows.add_row("optimum, by fresh seeds", _members(best["cohort"]), f"{best['value']:.4f} ± {best['half_width']:.4f}")
     rows.add_row("largest mean in the table", _members(table["cohort"]), f"{table['value']:.4f}")
-    rows.add_row(f"first clients, {first['place']}. of all", _members(first["cohort"]), f"{first['value']:.4f}")
-    rows.add_row("a random cohort", "", f"{table['mean']:.4f}")
+    place = f"first clients in the table, {first['place']}. of all"
+    rows.add_row(place, _members(first["cohort"]), f"{first['table_value']:.4f}")
+    if first["fresh_value"] is not None:
+        rows.add_row("first clients, by fresh seeds", _members(first["cohort"]), f"{first['fresh_value']:.4f}")
+    rows.add_row("a random cohort in the table", "", f"{table['mean']:.4f}")
     console.print(rows)
     console.print(
         f"{len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "

@@ -1,8 +1,10 @@
 """`fedelect bench`: rank selectors where the truth is known."""
 
 import dataclasses
+import errno
 import json
 import math
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +15,20 @@ from rich.table import Table
 
 import fedelect
 from fedelect.atlas import load_atlas, shipped_atlases
-from fedelect.bench import Ranking, left_out, rank_selectors, shipped_worlds
+from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
 from fedelect.cli.progress import Bar
 from fedelect.equations.intervals import Interval
-from fedelect.errors import ConfigurationError
-from fedelect.records.run_folder import replace_file
+from fedelect.errors import ConfigurationError, RunError
+from fedelect.records.run_folder import TEMPORARY_SUFFIX, replace_file
+from fedelect.vocabulary import Cohort
 
 app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)
 
 QUICK = ("r-lossy-N12-K4", "paper")
 """The worlds of the bare command: a small and noisy one, and the paper's."""
+
+LONGEST_NAME = 24
+"""Columns of the console that the names of selectors get for certain; longer ones are folded."""
 
 
 def _shipped() -> dict[str, Path]:
@@ -66,8 +72,11 @@ def selectors(
     12 settings, but the design of our own had more attention (docs/SELECTORS.md).
     """
     console = Console()
+    chosen = _chosen(atlases or [], world or [], full)
+    if out is not None:
+        _make_room(out)
     rankings = []
-    for path in _chosen(atlases or [], world or [], full):
+    for path in chosen:
         atlas = load_atlas(path)
         bar = Bar(atlas.config.name, "selectors", console)
         try:
@@ -89,8 +98,32 @@ def selectors(
         rankings.append(ranking)
     if out is not None:
         figures = {"fedelect": fedelect.__version__, "rankings": [ranking_json(ranking) for ranking in rankings]}
-        replace_file(out, json.dumps(figures, indent=2, allow_nan=False).encode() + b"\n")
+        _write(out, json.dumps(figures, indent=2, allow_nan=False).encode() + b"\n")
         console.print(f"figures: {out}", highlight=False, soft_wrap=True)
+
+
+def _make_room(out: Path) -> None:
+    """Make the folder of `out`, and see that it can be written, before the work of which it is to hold the figures."""
+    probe = out.with_name(out.name + TEMPORARY_SUFFIX)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if out.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ConfigurationError(
+            f"--out: cannot write {out}: {error.strerror or error}; name a file in a folder that you may write to"
+        ) from error
+
+
+def _write(out: Path, figures: bytes) -> None:
+    try:
+        replace_file(out, figures)
+    except RunError as error:
+        raise RunError(
+            f"cannot write the figures to {out}: {error.__cause__}; what is printed above is all that is left of them"
+        ) from error
 
 
 def _chosen(atlases: list[Path], worlds: list[str], full: bool) -> list[Path]:
@@ -104,48 +137,105 @@ def _chosen(atlases: list[Path], worlds: list[str], full: bool) -> list[Path]:
 
 
 def print_ranking(ranking: Ranking, console: Console) -> None:
-    """The ranking as a table."""
-    best = ", ".join(map(str, ranking.best))
-    title = (
-        f"{ranking.scenario}: {ranking.budget} of {ranking.clients} clients, {ranking.slots} slots, {ranking.trials} "
-        f"trials; optimum {{{best}}} {_figure(ranking.optimum, 4, ' ')}"
-    )
+    """The ranking as a table; columns that a narrow console has no room for are left out and named."""
+    columns, labels = _columns(ranking), [_label(row, ranking) for row in ranking.rows]
+    names = min(LONGEST_NAME, max(len(label.partition("\n")[0]) for label in labels))
+    missing = []
+    for name in _LEAST_FIRST:
+        if _width(columns, names) <= console.width:
+            break
+        del columns[name]
+        missing.append(name)
     table = Table(
-        title=title,
+        title=_title(ranking),
         title_justify="left",
+        caption=_caption(ranking, missing),
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
     )
-    table.add_column("selector", overflow="fold", min_width=17)
-    names = ("FL&", "final\ngap %", "running\ngap %", "slots\nto 2 %", "regret", "Jain's\nindex", "ms an\nask")
-    for name in (*names, f"minus\n{ranking.reference}"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in ranking.rows:
-        figures = (
-            _figure(row.final_gap, 2),
-            _figure(row.running_gap, 2),
-            _figure(row.slots_to_close, 0),
-            _figure(row.regret, 2),
-            _figure(row.jain_index, 2),
-            _figure(row.ask_ms, 2),
-            "" if row.label == ranking.reference else _figure(row.running_difference, 2),
-        )
-        bar = row.role != "selector"
-        label = row.label.replace(":", ":\n", 1) + (f"\n{row.role}" if bar else "")
-        table.add_row(label, row.framework.upper(), *figures, style="dim" if bar else None)
-    table.caption = (
-        "± 95 % interval over trials. Gaps: how far what is elected is worth less than the optimum, in the last tenth "
-        f"of the slots and in all. Last column: running gap minus that of {ranking.reference} in the same trials. "
-        "ms: CPU time. Dim: bars."
+    table.add_column("selector", overflow="fold", min_width=names)
+    for name, cells in columns.items():
+        table.add_column(_headed(name), justify="right", no_wrap=True, min_width=_widest(name, cells))
+    for place, (row, label) in enumerate(zip(ranking.rows, labels, strict=True)):
+        dim = "dim" if row.role != "selector" else None
+        table.add_row(label, *(cells[place] for cells in columns.values()), style=dim)
+    console.print(table, crop=False)  # what is still too wide goes beyond the edge, and no digit is lost
+
+
+_LEAST_FIRST = ("regret", "ms an_ask", "Jain's_index", "FL&", "got_there", "slots_to 2 %", "final_gap %")
+"""The columns that can be left out, in this order; regret first, for it is the running gap in another unit."""
+
+
+def _columns(ranking: Ranking) -> dict[str, list[str]]:
+    """Head -> cells; an underscore is where a head is broken in two lines."""
+    rows = ranking.rows
+    return {
+        "FL&": [row.framework.upper() for row in rows],
+        "final_gap %": [_figure(row.final_gap, 2) for row in rows],
+        "running_gap %": [_figure(row.running_gap, 2) for row in rows],
+        "slots_to 2 %": [_figure(row.slots_to_close, 0) for row in rows],
+        "got_there": [f"{row.trials_close}/{ranking.trials}" for row in rows],
+        "regret": [_figure(row.regret, 2) for row in rows],
+        "Jain's_index": [_figure(row.jain_index, 2) for row in rows],
+        "ms an_ask": [_figure(row.ask_ms, 2) for row in rows],
+        f"minus_{ranking.reference}": [
+            "" if row.label == ranking.reference else _figure(row.running_difference, 2) for row in rows
+        ],
+    }
+
+
+def _headed(name: str) -> str:
+    return name.replace("_", "\n", 1)
+
+
+def _widest(name: str, cells: list[str]) -> int:
+    return max(len(line) for text in (_headed(name), *cells) for line in text.split("\n"))
+
+
+def _width(columns: dict[str, list[str]], names: int) -> int:
+    """Of a table with these columns and one for names: each has a space on either side."""
+    return names + sum(_widest(name, cells) for name, cells in columns.items()) + 2 * (1 + len(columns))
+
+
+def _label(row: Ranked, ranking: Ranking) -> str:
+    label = row.label.replace(":", ":\n", 1)
+    if row.role == "optimum":
+        return f"{label}\n{'best in the table' if ranking.optimum_exact else 'optimum'}"
+    return label if row.role == "selector" else f"{label}\n{row.role}"
+
+
+def _title(ranking: Ranking) -> str:
+    if ranking.optimum_exact:
+        best = f"best in the table: {_members(ranking.best)} {ranking.optimum.mean:.4f}, exact"
+    else:
+        best = f"optimum: {_members(ranking.best)} {_figure(ranking.optimum, 4, ' ')}"
+    return (
+        f"{ranking.scenario}: {ranking.budget} of {ranking.clients} clients, {ranking.slots} slots, "
+        f"{ranking.trials} trials\n{best}; gaps are to this\n"
+        f"optimum of the scenario, by fresh seeds: {_members(ranking.scenario_best)} "
+        f"{_figure(ranking.scenario_optimum, 4, ' ')}"
     )
-    console.print(table)
+
+
+def _caption(ranking: Ranking, missing: list[str]) -> str:
+    best = "the best in the table" if ranking.optimum_exact else "the optimum"
+    narrow = ", ".join(_headed(name).replace("\n", " ") for name in missing)
+    return (
+        f"± 95 % interval over trials. Gaps: how far what is elected is worth less than {best}, in the last tenth "
+        f"of the slots and in all. Slots to 2 %: {ranking.slots} in trials that never got there; beside it, how many "
+        f"did. Last column: running gap minus that of {ranking.reference} in the same trials. ms: CPU time. Dim: bars."
+    ) + (f" Left out, for the console is narrow: {narrow}; --out writes all." if missing else "")
 
 
 def ranking_json(ranking: Ranking) -> dict[str, Any]:
     """The ranking as JSON-able values; nan is null."""
     return {key: _plain(value) for key, value in dataclasses.asdict(ranking).items()}
+
+
+def _members(cohort: Cohort) -> str:
+    return "{" + ", ".join(map(str, cohort)) + "}"
 
 
 def _figure(interval: Interval, digits: int, separator: str = "\n") -> str:

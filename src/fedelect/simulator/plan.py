@@ -154,8 +154,17 @@ def build_world(config: ScenarioConfig, ground: Ground, *, draw: int = 0) -> Sce
     if isinstance(ground, Dataset):
         return build_scenario(config, ground, draw=draw)
     if config != ground.config:
-        raise ConfigurationError("the plan's scenario is not the one that the atlas was built for; use atlas.config")
+        raise ConfigurationError(_another_scenario(config, ground.config))
     return ground.world
+
+
+def _another_scenario(asked: ScenarioConfig, built: ScenarioConfig) -> str:
+    ours, theirs = plain(asked), plain(built)
+    changed = ", ".join(key for key in ours if ours[key] != theirs[key])
+    return (
+        f"the atlas was built for the scenario {built.name!r}, not for {asked.name!r}, which is asked for ({changed} "
+        f"differ); give the atlas of that scenario, for example with --atlas, or leave the atlas out"
+    )
 
 
 def engine_for(name: str, config: ScenarioConfig, ground: Ground) -> Engine:

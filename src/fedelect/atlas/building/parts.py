@@ -5,9 +5,11 @@
     fresh-S.part         opinions on the contenders with the fresh seed S
     lock                 held by the process that builds
 
-A part is written whole or not at all; one that cannot be read is trained again.
+A part is written whole or not at all; one that cannot be read is trained again. When the folder is removed, its plan
+goes after its parts, so that whose parts they are is known for as long as there are any.
 """
 
+import contextlib
 import hashlib
 import io
 import shutil
@@ -75,8 +77,7 @@ class Parts:
 
     def discard(self) -> None:
         """The atlas is whole: remove the folder."""
-        self._lock.release()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder, self._lock)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.part"
@@ -97,3 +98,37 @@ class Parts:
                 f"{self._folder} holds parts of another atlas ({', '.join(changed)} differ); go on with what it was "
                 f"begun with, write to another file, or remove the folder"
             )
+
+
+def remove_leftovers(folder: Path, plan: dict[str, Any]) -> None:
+    """Remove the parts of an atlas that is whole, which a build that was killed at its very end left behind.
+
+    Parts of another plan, or that another process is at, stay; versions may differ. So does what cannot be removed.
+    """
+    if not folder.is_dir():
+        return
+    try:
+        lock = FolderLock(folder / "lock")
+    except RunError:
+        return
+    if _is_of(folder, plan) or not list(folder.glob("*.part")):
+        _remove(folder, lock)
+    else:
+        lock.release()
+
+
+def _is_of(folder: Path, plan: dict[str, Any]) -> bool:
+    try:
+        begun = msgspec.json.decode((folder / _PLAN).read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return False
+    plain = msgspec.json.decode(msgspec.json.encode(plan))
+    return bool({**begun, "versions": None} == {**plain, "versions": None})
+
+
+def _remove(folder: Path, lock: FolderLock) -> None:
+    with contextlib.suppress(OSError):
+        for part in folder.glob("*.part"):
+            part.unlink()
+    lock.release()
+    shutil.rmtree(folder, ignore_errors=True)
