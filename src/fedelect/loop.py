@@ -135,7 +135,7 @@ def _asked(replica: Replica) -> Ask | NoElection:
     except FedelectError:
         raise
     except Exception as error:  # whatever a user's selector raises
-        raise _failed(replica, error) from error
+        raise selector_failed(replica, error) from error
 
 
 def _played(
@@ -212,11 +212,12 @@ def _told(replica: Replica, ask: Ask, feedback: Feedback) -> str | None:
     except FedelectError:
         raise
     except Exception as error:  # whatever a user's selector raises
-        raise _failed(replica, error) from error
+        raise selector_failed(replica, error) from error
     return None
 
 
-def _failed(replica: Replica, error: Exception) -> SelectorError:
+def selector_failed(replica: Replica, error: Exception) -> SelectorError:
+    """The error that says which selector failed in which trial, and of what."""
     return SelectorError(
         f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
         f"--debug shows where"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedelect.atlas import Atlas, AtlasEngine
-from fedelect.errors import ConfigurationError, FedelectError, NoElection, SelectorError
+from fedelect.errors import ConfigurationError, FedelectError, NoElection
 from fedelect.federation import Engine
-from fedelect.loop import FrameworkName, Replica, play_slot
+from fedelect.loop import FrameworkName, Replica, play_slot, selector_failed
 from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord, to_array
 from fedelect.scenario import Scenario
@@ -154,10 +154,7 @@ def _asked(replica: Replica) -> tuple[int, ...]:
     except FedelectError:
         raise
     except Exception as error:  # whatever a user's selector raises
-        raise SelectorError(
-            f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
-            f"--debug shows where"
-        ) from error
+        raise selector_failed(replica, error) from error
 
 
 def _reward(record: SlotRecord) -> float:
