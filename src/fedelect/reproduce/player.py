@@ -65,7 +65,6 @@ class _Save(msgspec.Struct, frozen=True, kw_only=True):
     about: About
     first_trial: int
     trials: int
-    slots: int
     states: list[dict[str, Any]]
     arrays: dict[str, bytes]
     played: int
@@ -194,7 +193,6 @@ def _write_save(
         about=about,
         first_trial=task.first_trial,
         trials=task.trials,
-        slots=task.slots,
         states=[replica.selector.state() for replica in replicas],
         arrays=tally.bytes(slot),
         played=slot,

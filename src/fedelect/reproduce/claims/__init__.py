@@ -1,11 +1,12 @@
 """Every claim of the paper's numerical section, and of its theorems, put to the test of the results on file."""
 
-from fedelect.reproduce.claims import central, democratized, sets, sweeps, table, theory
+from fedelect.reproduce.claims import beliefs, central, democratized, sets, sweeps, table, theory
 from fedelect.reproduce.claims.claim import VERDICTS, Check, Claim, Finding, Range, Verdict, assess, verdict_of
 
 CLAIMS: tuple[Claim, ...] = (
     *sets.CLAIMS,
     *central.CLAIMS,
+    *beliefs.CLAIMS,
     *democratized.CLAIMS,
     *table.CLAIMS,
     *sweeps.CLAIMS,

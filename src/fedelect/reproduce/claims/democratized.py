@@ -1,12 +1,9 @@
-"""Claims about FL&DA: `BP_value` and `decen_performance`."""
+"""Claims about FL&DA: `decen_performance`."""
 
-import numpy as np
-
-from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.reproduce import paper
-from fedelect.reproduce.catalogue import MAIN, OPTIMAL, RANDOM, ROUND_ROBIN, bp_ucb, quick_init
+from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, ROUND_ROBIN, bp_ucb, quick_init
 from fedelect.reproduce.claims.central import SLOTS, sooner
-from fedelect.reproduce.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
+from fedelect.reproduce.claims.claim import Check, Claim, Range, above, below, near
 from fedelect.reproduce.claims.measures import (
     accuracy,
     accuracy_gain,
@@ -14,15 +11,6 @@ from fedelect.reproduce.claims.measures import (
     new_share,
 )
 from fedelect.reproduce.claims.sets import ONE_POINT
-from fedelect.reproduce.readings import Evidence, elections
-from fedelect.vocabulary import Floats
-
-EARLY = slice(paper.BELIEF_SLOTS, 2 * paper.BELIEF_SLOTS)
-"""Slots 11 to 20, in which beliefs should have converged."""
-
-LATE = slice(SLOTS // 2, SLOTS)
-CONVERGED = 0.005
-"""A belief that is within this share of its late mean has converged."""
 
 SLIGHTLY = 0.02
 """Accuracies that differ by less are called comparable, and the lower one slightly worse."""
@@ -38,155 +26,7 @@ MU = (
     "start. With the same mu, 0.01 or 1, the order is the paper's; with 0.1 it is not (see `sensitivity`)."
 )
 
-COMMON_CAUSE = (
-    "A belief enters the index as a share of all beliefs, divided by N again: it moves clients apart hundreds of times "
-    "less than their mean opinions do. Belief and mean opinion have a common cause, how easy the client's own test "
-    "share is; with all beliefs made equal the elections are about as strongly correlated, to 0.1 "
-    "(tests/reproduce/test_beliefs_and_elections.py)."
-)
-
-
-def _beliefs(evidence: Evidence) -> Floats | None:
-    """(blocks, T, K) mean beliefs of the first K clients in each block of trials."""
-    curves = evidence.curves(bp_ucb(), slots=SLOTS)
-    if curves is None or curves.belief_blocks is None or curves.belief_blocks.shape[1] < SLOTS:
-        return None
-    return curves.belief_blocks[:, :, : MAIN.budget]
-
-
-def early_deviation(client: int) -> Measure:
-    """By what share the belief of a client in slots 11 to 20 is off its mean over the last 100 slots.
-
-    Sums over trials are kept for each block of trials, so the interval is over blocks.
-    """
-
-    def measure(evidence: Evidence) -> Interval | None:
-        beliefs = _beliefs(evidence)
-        if beliefs is None:
-            return None
-        return mean_interval(beliefs[:, EARLY, client].mean(axis=1) / beliefs[:, LATE, client].mean(axis=1) - 1.0)
-
-    return measure
-
-
-def late_spread(evidence: Evidence) -> Interval | None:
-    """How far apart the highest and the lowest mean belief of the first five clients are, over the last 100 slots.
-
-    Which two clients these are is decided by all trials; the interval is over blocks of trials.
-    """
-    beliefs = _beliefs(evidence)
-    if beliefs is None:
-        return None
-    late = beliefs[:, LATE].mean(axis=1)
-    means = late.mean(axis=0)
-    return mean_interval(late[:, int(means.argmax())] - late[:, int(means.argmin())])
-
-
-def largest_residual(evidence: Evidence) -> Interval | None:
-    """Largest residual of the messages after the rounds of a slot, over all slots and trials."""
-    curves = evidence.curves(bp_ucb(), slots=SLOTS)
-    if curves is None or curves.residuals is None:
-        return None
-    return exactly(float(curves.residuals.max()), len(curves.trials))
-
-
-def belief_and_election(evidence: Evidence) -> Interval | None:
-    """Correlation over clients between mean belief and number of elections in a trial."""
-    curves = evidence.curves(bp_ucb(), slots=SLOTS)
-    if curves is None or curves.beliefs is None:
-        return None
-    beliefs = curves.beliefs.mean(axis=0)
-    beliefs = beliefs - beliefs.mean()
-    counts = elections(curves).astype(np.float64)
-    counts -= counts.mean(axis=1, keepdims=True)
-    scale = np.sqrt((counts**2).sum(axis=1) * (beliefs**2).sum())
-    return mean_interval(np.divide(counts @ beliefs, scale, out=np.full(len(counts), np.nan), where=scale > 0))
-
-
-def belief_in_the_index(evidence: Evidence) -> Interval | None:
-    """How far apart beliefs alone put the indices of two clients at most, by their means over slots and trials."""
-    curves = evidence.curves(bp_ucb(), slots=SLOTS)
-    if curves is None or curves.beliefs is None:
-        return None
-    beliefs = curves.beliefs.mean(axis=0)
-    return exactly(float(np.ptp(beliefs)) / beliefs.size, len(curves.trials))
-
-
 CLAIMS = (
-    Claim(
-        key="BP_value.converge",
-        where="BP_value",
-        says="The beliefs of clients 1 to 5 converge within about 10 slots.",
-        paper=f"{paper.BELIEF_SLOTS} slots",
-        checks=(
-            *(
-                Check(
-                    name=f"belief of client {client + 1} in slots 11 to 20 off that in slots 101 to 200, share",
-                    measure=early_deviation(client),
-                    claimed=near(0.0, CONVERGED),
-                    over="blocks of trials",
-                )
-                for client in range(MAIN.budget)
-            ),
-            Check(
-                name="largest residual of the messages within a slot",
-                measure=largest_residual,
-                claimed=below(1e-6),
-                digits=9,
-                decides=False,
-            ),
-        ),
-        why={
-            "holds": "The messages settle within a slot, for the coupling is almost nil at the paper's C; over slots a "
-            "belief follows the client's opinion of the slot's model, which is settled once the cohort is.",
-            "holds in part": "The messages settle within a slot; the beliefs follow the slot's opinions, which go on "
-            "changing while cohorts change.",
-            "does not hold": "The beliefs follow the slot's opinions, which go on changing while cohorts change.",
-        },
-    ),
-    Claim(
-        key="BP_value.differ",
-        where="BP_value",
-        says="Different clients have different beliefs.",
-        paper="-",
-        checks=(
-            Check(
-                name="highest less lowest belief of clients 1 to 5",
-                measure=late_spread,
-                claimed=above(0.0),
-                digits=5,
-                over="blocks of trials",
-            ),
-        ),
-        why={
-            "holds": "All clients judge the same model, each on its own test share: the differences are small and are "
-            "those of the test shares.",
-            "does not hold": "All clients judge the same model, each on its own share of the same test distribution.",
-            "undecided": "All clients judge the same model, each on its own share of the same test distribution: what "
-            "differs between clients is less than what differs between trials.",
-        },
-    ),
-    Claim(
-        key="BP_value.elects",
-        where="BP_value",
-        says="The better a client's belief, the more likely it is to be elected.",
-        paper="-",
-        checks=(
-            Check(name="correlation with elections over clients", measure=belief_and_election, claimed=above(0.0)),
-            Check(
-                name="largest difference that beliefs make between the indices of two clients",
-                measure=belief_in_the_index,
-                claimed=Range(),
-                digits=5,
-                decides=False,
-            ),
-        ),
-        why={
-            "holds": f"{COMMON_CAUSE} So the correlation is there, but it is not the belief that elects.",
-            "does not hold": COMMON_CAUSE,
-            "undecided": COMMON_CAUSE,
-        },
-    ),
     Claim(
         key="decen_performance.random",
         where="decen_performance",
