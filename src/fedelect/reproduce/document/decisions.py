@@ -60,10 +60,10 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         '"lowest" only to a point, for the paper calls it like random selection; beliefs client by client and over '
         "blocks of trials, for the spread between trials had hidden what happens within them, and without the residual "
         'of the messages; "slightly" in the table and "much worse" got their ends; a gap smaller than the paper\'s '
-        "came to count as the paper's; the sentence that Quick-Init UCB finds the optimal set lost the part on how often "
-        "clients are elected, which is a claim of its own now. That turned three verdicts on trained runs: that the "
-        "baselines are lowest under FL&FA, and that beliefs converge, from holding in part to holding; that Quick-Init "
-        "UCB finds the optimal set from holding in part to not holding.",
+        "came to count as the paper's; the sentence that Quick-Init UCB finds the optimal set lost the part on how "
+        "often clients are elected, which is a claim of its own now. That turned three verdicts on trained runs: that "
+        "the baselines are lowest under FL&FA, and that beliefs converge, from holding in part to holding; that "
+        "Quick-Init UCB finds the optimal set from holding in part to not holding.",
         "  - Then, too, claims of the abstract, the introduction and the conclusion were added that had been left out "
         "(that set 4 is optimal, that both converge faster, that they are comparable), and Quick-Init UCB with "
         "mu = 0.01 to the sweeps, which decides nothing.",
