@@ -170,6 +170,17 @@ def test_parts_of_another_atlas_are_not_mixed_in(tmp_path: Path) -> None:
         built(plan(), tmp_path / "a.npz", progress=stop)
     with pytest.raises(RunMismatchError, match=r"scenario, seed differ"):
         built(plan(tiny(upload_probability=1.0), seed=8), tmp_path / "a.npz")
+    (tmp_path / "a.npz.parts/plan.json").unlink()  # now nothing says of which they are
+    with pytest.raises(RunMismatchError, match=r"plan\.json, which says of which, is gone; remove the folder"):
+        built(plan(seed=8), tmp_path / "a.npz")
+
+
+def test_what_is_not_the_builds_own_is_not_removed_with_its_parts(tmp_path: Path) -> None:
+    parts = tmp_path / "a.npz.parts"
+    parts.mkdir()
+    (parts / "thesis.txt").write_text("mine")
+    built(plan(), tmp_path / "a.npz")
+    assert [path.name for path in parts.iterdir()] == ["thesis.txt"]
 
 
 def test_one_process_builds_at_a_time(tmp_path: Path) -> None:

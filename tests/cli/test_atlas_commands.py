@@ -62,7 +62,7 @@ def test_the_first_clients_place_stands_beside_the_value_that_it_goes_with(
     save_atlas(atlas, tmp_path / "a.npz")
     code, out, _ = fedelect("atlas", "show", "a.npz")
     assert code == 0
-    (in_table,) = [line for line in out.splitlines() if "first clients in the table, 2. of all" in line]
+    (in_table,) = [line for line in out.splitlines() if "first clients in the table, place 2" in line]
     by_fresh = [line for line in out.splitlines() if "first clients, by fresh seeds" in line]
     assert in_table.split()[-1] == "0.8000"
     assert [line.split()[-1] for line in by_fresh] == (["0.6000"] if contender else [])
@@ -167,9 +167,14 @@ def test_how_many_trials_got_there_and_what_is_exact_are_shown() -> None:
 def test_where_figures_cannot_be_written_nothing_is_played(built: Fedelect, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
-    for out, says in (("file/x.json", "cannot write file/x.json"), ("folder", "cannot write folder: Is a directory")):
+    cases = {
+        "file/x.json": "write file/x.json",
+        "folder": "write folder: Is a directory",
+        ".": "write .: Is a directory",
+    }
+    for out, says in cases.items():
         code, shown, err = built("bench", "selectors", "a.npz", "--workers", "1", "--out", out)
-        assert code == 1 and says in err and "name a file in a folder that you may write to" in err
+        assert code == 1 and f"cannot {says}" in err and "name a file in a folder that you may write to" in err
         assert "selectors" not in shown and err.count("\n") == 1
 
 

@@ -123,6 +123,26 @@ def test_an_atlas_that_cannot_be_used_is_told_of_before_anything_is_played(
     assert code == 1 and "an atlas of another scenario" in told and "to play" not in out
 
 
+def test_a_measurement_on_file_that_cannot_be_taken_is_told_of_before_anything_is_played(
+    reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    kept = tmp_path / "kept/measurements/convergence.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("torn")
+    code, out, told = reproduce("convergence", "--results", "kept")
+    assert code == 1 and "convergence.json cannot be read" in told and "measuring" not in out
+
+
+def test_without_matplotlib_nothing_is_played(reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedelect.cli.reproduce.scenario_preset", lambda name: small())
+    monkeypatch.setitem(PRESETS, "quick", TINY)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, out, told = reproduce("BP_value", "--results", "kept")
+    assert code == 1 and "to play" not in out and "lab" in told
+
+
 def test_a_folder_that_cannot_be_made_is_named(
     reproduce: Reproduce, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

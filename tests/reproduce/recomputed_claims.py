@@ -120,11 +120,17 @@ def new(trials: Trials) -> Values:
 
 
 def apart(trials: Trials) -> Values:
-    """Elections of the least elected of clients 0 to 4 less those of the most elected other, by their totals."""
-    counts = [trials.elections(client) for client in range(20)]
-    totals = [float(own.sum()) for own in counts]
-    least, most = totals.index(min(totals[:5])), 5 + totals[5:].index(max(totals[5:]))
-    return trials.by_trial(counts[least] - counts[most])
+    """Elections of the least elected of clients 0 to 4 less those of the most elected other.
+
+    Which these are in a trial is told by the trials whose numbers are even if its own is odd, and odd if it is even.
+    """
+    counts = [trials.by_trial(trials.elections(client)) for client in range(20)]
+    values: Values = {}
+    for parity in (0, 1):
+        totals = [sum(count for number, count in own.items() if number % 2 != parity) for own in counts]
+        least, most = totals.index(min(totals[:5])), 5 + totals[5:].index(max(totals[5:]))
+        values |= {n: counts[least][n] - counts[most][n] for n in trials.numbers if n % 2 == parity}
+    return values
 
 
 def later_on(trials: Trials) -> Values:
@@ -203,10 +209,12 @@ def beliefs(folder: Folder) -> Iterator[tuple[str, list[Check]]]:
         for k in range(5)
     ]
     yield "BP_value.converge", [*converge, shown(exact(float(residuals.max())), high=1e-6)]
-    settled = np.mean([block[100:200, :5].mean(axis=0) for block in blocks.values()], axis=0)
-    top, bottom = int(np.argmax(settled)), int(np.argmin(settled))
-    spread = {n: float((b[100:200, top] - b[100:200, bottom]).mean()) for n, b in blocks.items()}
-    yield "BP_value.differ", [above(mean_of(spread))]
+    settled = {n: b[100:200, :5].mean(axis=0).tolist() for n, b in blocks.items()}
+    spread = {}
+    for number, own in settled.items():
+        others = [sum(settled[n][k] for n in settled if n != number) for k in range(5)]
+        spread[number] = own[others.index(max(others))] - own[others.index(min(others))]
+    yield "BP_value.differ", [above(mean_of(spread) if len(settled) > 1 else None)]
     share = (sums / len(trials.numbers)).mean(axis=0)
     counts = np.stack([trials.elections(client) for client in range(20)], axis=1)
     correlation = trials.by_trial([float(np.corrcoef(share, trial)[0, 1]) for trial in counts])

@@ -215,13 +215,45 @@ def test_elections_by_group(evidence: Evidence) -> None:
     assert means(counts) == pytest.approx([iid, (2500 - 5 * iid) / 15])
     most = judged("cen_selected_time.most", evidence)
     per_trial = [90 - (2500 - 450) / 15, 100 - 2000 / 15]
-    # Client 0 is elected least of the five: 50 times in two trials, 100 in the others; clients 5 to 9 400 times each.
+    # Of the five client 0 is elected least by either half of the trials: 50 times in two of them, 100 in the others.
     assert means(most) == pytest.approx([sum(per_trial) / 2, 75 - 400]) and most.verdict == "does not hold"
     finds = judged("cen_selected_time.finds", evidence)
     new = (3 + 3 + 2 + 2) / 4 / 500  # cohorts in all slots of a trial
     assert means(finds) == pytest.approx([(0.5 + 0.5 + 1 + 1) / 4, new, 0.9 - 0.7])
     ratio = judged("cen_selected_time.ratio", evidence)
     assert means(ratio) == pytest.approx([iid - 2.53 * (2500 - 5 * iid) / 15]) and ratio.verdict == "does not hold"
+
+
+def test_extremes_are_chosen_by_other_trials_than_they_are_valued_by(evidence: Evidence) -> None:
+    """Whoever is ahead by luck in one half of the trials is not in the other."""
+    cohorts = np.zeros((4, 500, 5), dtype=np.int64)
+    cohorts[0::2] = [0, 5, 6, 7, 8]  # even trials: 0 is elected of the five, 5 to 8 of the others
+    cohorts[1::2] = [1, 9, 10, 11, 12]
+    put(evidence.library, quick_init(), flat(0.8, 500), cohorts=cohorts)
+    # By odd trials 0 is elected least and 9 most, by even ones 1 and 5: each 500 against 0 where it is valued.
+    apart = judged("cen_selected_time.most", evidence).measured[1]
+    assert apart is not None and apart.mean == pytest.approx(500.0)
+
+
+def test_the_widest_pair_of_beliefs_is_chosen_by_the_other_blocks(evidence: Evidence) -> None:
+    one, other = np.full((200, 20), 0.05), np.full((200, 20), 0.05)
+    one[:, 0], one[:, 1] = 0.06, 0.04
+    other[:, 2], other[:, 3] = 0.06, 0.04
+    put(
+        evidence.library,
+        bp_ucb(),
+        np.tile(flat(0.8, 200), (2, 1)),
+        belief_sums=4 * one,
+        belief_squares=4 * one**2,
+        residuals=np.zeros(200),
+    )
+    _, second = sorted(evidence.library.folder.rglob("trials-*.npz"))
+    write_block(second, dataclasses.replace(read_block(second), belief_sums=4 * other))
+    differ = judged("BP_value.differ", evidence)
+    assert means(differ) == pytest.approx([0.0])  # one's luck is not the other's
+    second.unlink()
+    again = Evidence(library=evidence.library, preset=evidence.preset)
+    assert judged("BP_value.differ", again).verdict == "not measured yet"  # there is nothing to choose by
 
 
 def test_declines_are_compared_trial_by_trial(evidence: Evidence) -> None:
@@ -330,7 +362,7 @@ def test_beliefs(evidence: Evidence) -> None:
     assert converge.outcomes == ("holds", "undecided", "undecided", "holds", "holds", "holds")
     off = converge.measured[1]  # 0.08 and 0.12: Student's t, 1 degree of freedom
     assert off is not None and off.half_width == pytest.approx(12.7062 * 0.02, rel=1e-4) and off.count == 2
-    differ = judged("BP_value.differ", evidence)
+    differ = judged("BP_value.differ", evidence)  # client 0 less the first of the others, in each block
     assert means(differ) == pytest.approx([0.011]) and differ.measured[0] is not None
     assert differ.measured[0].half_width == pytest.approx(12.7062 * 0.001, rel=1e-4)
     elects = judged("BP_value.elects", evidence)

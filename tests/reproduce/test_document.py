@@ -30,7 +30,7 @@ from fedelect.reproduce.claims import Finding, Verdict
 from fedelect.reproduce.claims.democratized import MU
 from fedelect.reproduce.document import read_verdicts, verdicts_path
 from fedelect.reproduce.document.calibration_section import COMMIT_LINE, commit_of
-from fedelect.reproduce.document.claims_section import check_text, claim_lines
+from fedelect.reproduce.document.claims_section import check_text, claim_lines, so_far
 from fedelect.reproduce.document.decisions import decision_lines
 from fedelect.reproduce.document.on_file import on_file_lines, trials_line
 from fedelect.reproduce.measurements.sensitivity import Sensitivity
@@ -158,7 +158,8 @@ def test_what_is_said_of_equal_mu_is_what_sensitivity_shows(tmp_path: Path) -> N
         assert quick.half_width is not None and bp.half_width is not None
         assert abs(quick.mean - bp.mean) > quick.half_width + bp.half_width
         ahead |= {mu} if quick.mean < bp.mean else set()
-    assert ahead == {0.01, 1.0} and "With the same mu, 0.01 or 1, the order is the paper's; with 0.1 it is not" in MU
+    assert measured.slots == 500 and ahead == {0.01, 1.0} and "with 0.1 it is not" in MU
+    assert "With the same mu, 0.01 or 1, the order is the paper's" in MU
 
 
 def test_verdicts_are_kept_beside_the_results(written: Path) -> None:
@@ -195,6 +196,8 @@ def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
     (differ,) = (one for one in CLAIMS if one.key == "BP_value.differ")
     over = check_text(differ.checks[0], Interval(0.002, 0.001, 4), "holds", 100)
     assert over.endswith("0.00200 ± 0.00100 (4 blocks of trials; claimed: above 0; holds)")
+    early = Finding(claim=differ, measured=(Interval(0.002, 0.001, 3),), outcomes=("holds",), verdict="holds")
+    assert so_far(early) == "3 of 4 blocks of trials"
     assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
 
 

@@ -146,7 +146,7 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
         rows.add_column(name)
     rows.add_row("optimum, by fresh seeds", _members(best["cohort"]), f"{best['value']:.4f} ± {best['half_width']:.4f}")
     rows.add_row("largest mean in the table", _members(table["cohort"]), f"{table['value']:.4f}")
-    place = f"first clients in the table, {first['place']}. of all"
+    place = f"first clients in the table, place {first['place']}"
     rows.add_row(place, _members(first["cohort"]), f"{first['table_value']:.4f}")
     if first["fresh_value"] is not None:
         rows.add_row("first clients, by fresh seeds", _members(first["cohort"]), f"{first['fresh_value']:.4f}")

@@ -104,11 +104,11 @@ def selectors(
 
 def _make_room(out: Path) -> None:
     """Make the folder of `out`, and see that it can be written, before the work of which it is to hold the figures."""
-    probe = out.with_name(out.name + TEMPORARY_SUFFIX)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         if out.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        probe = out.with_name(out.name + TEMPORARY_SUFFIX)
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -225,7 +225,8 @@ def _caption(ranking: Ranking, missing: list[str]) -> str:
     return (
         f"± 95 % interval over trials. Gaps: how far what is elected is worth less than {best}, in the last tenth "
         f"of the slots and in all. Slots to 2 %: {ranking.slots} in trials that never got there; beside it, how many "
-        f"did. Last column: running gap minus that of {ranking.reference} in the same trials. ms: CPU time. Dim: bars."
+        f"did. Last column: running gap minus that of {ranking.reference} in the same trials. ms: CPU time. "
+        "Dimmed: fixed cohorts, to compare with."
     ) + (f" Left out, for the console is narrow: {narrow}; --out writes all." if missing else "")
 
 

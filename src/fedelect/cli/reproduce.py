@@ -31,8 +31,10 @@ from fedelect.reproduce import (
     experiment,
     hours,
     in_order,
+    is_measured,
     measure,
     play,
+    require_matplotlib,
     seconds_for_a_slot,
     write_document,
 )
@@ -46,9 +48,9 @@ def reproduce(
     name: Annotated[
         str,
         typer.Argument(
-            help="The label of a figure or table (`list` names them), `all`, `losses` for what panel (a) of 1_2 is "
-            "measured by and nothing else, `calibration` to try the settings that the paper leaves open, or `document` "
-            "to write docs/REPRODUCTION.md from the results on file."
+            help="The label of a figure or table (`list` names them), `all`, `losses` or `optimum` for what is "
+            "measured for 1_2 besides runs and nothing else, `calibration` to try the settings that the paper leaves "
+            "open, or `document` to write docs/REPRODUCTION.md from the results on file."
         ),
     ],
     preset: Annotated[
@@ -62,8 +64,8 @@ def reproduce(
     atlas: Annotated[
         Path | None,
         typer.Option(
-            help="The atlas of the paper's world (`fedelect atlas build paper`), for `regret`, `sensitivity` and "
-            "--on-atlas; the one that comes with fedelect if left out."
+            help="The atlas of the paper's world (`fedelect atlas build paper`), for `1_2`, `regret`, `sensitivity` "
+            "and --on-atlas; the one that comes with fedelect if left out."
         ),
     ] = None,
     on_atlas: Annotated[
@@ -97,8 +99,9 @@ def reproduce(
     names = (
         [] if on_atlas else [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
     )
-    if any(MEASUREMENTS[each].on_atlas for each in names):
-        context.atlas_path()  # what is wrong with the atlas is said now, not after hours of training
+    require_matplotlib()
+    for each in names:  # what is wrong with the atlas or with what is on file is said now, not after hours of training
+        is_measured(each, context)
     try:
         with library.writing():
             if name not in MEASUREMENTS:
@@ -141,8 +144,9 @@ def _library(preset: Preset, results: Path | None, atlas: Path | None) -> Librar
 def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, workers: int, console: Console) -> None:
     """Play the blocks that are missing, and say first how long that will take."""
     demands = [demand for one in wanted for demand in one.at(preset)]
-    later = [demand for one in EXPERIMENTS for demand in one.at(preset) if isinstance(library.ground, Dataset)]
-    tasks = in_order(library.missing(demands, also=later or demands), [one.at(preset) for one in wanted])
+    possible = [one for one in EXPERIMENTS if isinstance(library.ground, Dataset) or one.in_main_world]
+    later = [demand for one in possible for demand in one.at(preset)]
+    tasks = in_order(library.missing(demands, also=later), [one.at(preset) for one in wanted])
     if tasks:
         slot_s = seconds_for_a_slot(library)
         left = estimated_seconds(tasks, slot_s, base=library.base, workers=workers)

@@ -5,8 +5,8 @@ from fedelect.reproduce.calibration import calibrate, read_calibration
 from fedelect.reproduce.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
 from fedelect.reproduce.claims import CLAIMS, assess
 from fedelect.reproduce.document import committed_library, committed_library_on_atlas, write_document
-from fedelect.reproduce.figures import draw
-from fedelect.reproduce.measurements import MEASUREMENTS, Context, measure, measurement_path
+from fedelect.reproduce.figures import draw, require_matplotlib
+from fedelect.reproduce.measurements import MEASUREMENTS, Context, is_measured, measure, measurement_path
 from fedelect.reproduce.player import BlockTask, play_block
 from fedelect.reproduce.readings import Evidence
 from fedelect.reproduce.runner import (
@@ -47,11 +47,13 @@ __all__ = [
     "experiment",
     "hours",
     "in_order",
+    "is_measured",
     "measure",
     "measurement_path",
     "play",
     "play_block",
     "read_calibration",
+    "require_matplotlib",
     "seconds_for_a_slot",
     "write_document",
 ]

@@ -37,6 +37,11 @@ ROUND_ROBIN = Series(selector="round-robin")
 SUBSET_UCB = Series(selector="subset-ucb")
 
 
+def random_of(budget: int) -> Series:
+    """Random selection of so many clients."""
+    return Series(selector="random", world=World(budget=budget))
+
+
 def quick_init(world: World = MAIN) -> Series:
     """Quick-Init UCB with the paper's mu = 1."""
     return Series(selector="quick-init-ucb", world=world)
@@ -174,7 +179,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         part="figure",
         title="(a) training loss and (b) accuracy with 5, 10, 15, 20 clients; (c) accuracy of four client sets",
         demands=(
-            *_demands(*(Series(selector="random", world=World(budget=budget)) for budget in BUDGETS), slots=50),
+            *_demands(*map(random_of, BUDGETS), slots=50),
             *_demands(OPTIMAL, LAST_FIVE, slots=50),
         ),
         measurements=("losses", "optimum"),
@@ -241,5 +246,5 @@ def experiment(name: str) -> Experiment:
             return one
     names = ", ".join(one.name for one in EXPERIMENTS)
     raise ConfigurationError(
-        f"unknown experiment {name!r}; known are {names}, all, list, losses, calibration and document"
+        f"unknown experiment {name!r}; known are {names}, all, list, losses, optimum, calibration and document"
     )

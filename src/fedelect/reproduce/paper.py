@@ -50,6 +50,9 @@ IID_ELECTIONS = 228.95
 SKEWED_ELECTIONS = 90.34
 """`cen_selected_time`: how often it elects one of the others."""
 
+COUPLING_SCALE = 1e-3
+"""C of the coupling: -30 dB."""
+
 BELIEF_SLOTS = 10
 """`BP_value`: beliefs converge in about so many slots."""
 

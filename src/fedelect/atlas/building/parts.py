@@ -12,7 +12,6 @@ goes after its parts, so that whose parts they are is known for as long as there
 import contextlib
 import hashlib
 import io
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.records.lock import FolderLock
-from fedelect.records.run_folder import cannot, replace_file
+from fedelect.records.run_folder import TEMPORARY_SUFFIX, cannot, replace_file
 
 _PLAN = "plan.json"
 
@@ -86,6 +85,11 @@ class Parts:
         path = self._folder / _PLAN
         plain = msgspec.json.decode(msgspec.json.encode(plan))
         if not path.exists():
+            if list(self._folder.glob("*.part")):
+                raise RunMismatchError(
+                    f"{self._folder} holds parts of an atlas, but {_PLAN}, which says of which, is gone; remove the "
+                    f"folder to begin anew, or write to another file"
+                )
             replace_file(path, msgspec.json.encode(plain))
             return
         try:
@@ -111,7 +115,7 @@ def remove_leftovers(folder: Path, plan: dict[str, Any]) -> None:
         lock = FolderLock(folder / "lock")
     except RunError:
         return
-    if _is_of(folder, plan) or not list(folder.glob("*.part")):
+    if _is_of(folder, plan) or not (list(folder.glob("*.part")) or (folder / _PLAN).exists()):
         _remove(folder, lock)
     else:
         lock.release()
@@ -127,8 +131,14 @@ def _is_of(folder: Path, plan: dict[str, Any]) -> bool:
 
 
 def _remove(folder: Path, lock: FolderLock) -> None:
-    with contextlib.suppress(OSError):
-        for part in folder.glob("*.part"):
+    """Remove what a build wrote, and the folder if nothing else is in it; the plan stays while parts do."""
+    for part in (*folder.glob("*.part"), *folder.glob(f"*{TEMPORARY_SUFFIX}")):
+        with contextlib.suppress(OSError):
             part.unlink()
+    if not list(folder.glob("*.part")):
+        with contextlib.suppress(OSError):
+            (folder / _PLAN).unlink(missing_ok=True)
     lock.release()
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (folder / "lock").unlink(missing_ok=True)
+        folder.rmdir()

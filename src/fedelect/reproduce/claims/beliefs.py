@@ -20,8 +20,8 @@ CONVERGED = 0.005
 COMMON_CAUSE = (
     "A belief enters the index as a share of all beliefs, divided by N again: it moves clients apart hundreds of times "
     "less than their mean opinions do. Belief and mean opinion have a common cause, how easy the client's own test "
-    "share is; with all beliefs made equal the elections are about as strongly correlated, to 0.1 "
-    "(tests/reproduce/test_beliefs_and_elections.py)."
+    "share is; with all beliefs made equal the correlation changes by less than 0.1 (8 trials of 100 slots: "
+    "tests/reproduce/test_beliefs_and_elections.py)."
 )
 
 
@@ -51,14 +51,18 @@ def early_deviation(client: int) -> Measure:
 def late_spread(evidence: Evidence) -> Interval | None:
     """How far apart the highest and the lowest mean belief of the first five clients are, over the last 100 slots.
 
-    Which two clients these are is decided by all trials; the interval is over blocks of trials.
+    Which two clients these are in a block of trials is decided by the other blocks: decided by itself, they would look
+    further apart than they are.
     """
     beliefs = _beliefs(evidence)
-    if beliefs is None:
+    if beliefs is None or len(beliefs) < 2:
         return None
     late = beliefs[:, LATE].mean(axis=1)
-    means = late.mean(axis=0)
-    return mean_interval(late[:, int(means.argmax())] - late[:, int(means.argmin())])
+    apart = []
+    for number, block in enumerate(late):
+        others = np.delete(late, number, axis=0).mean(axis=0)
+        apart.append(float(block[others.argmax()] - block[others.argmin()]))
+    return mean_interval(apart)
 
 
 def largest_residual(evidence: Evidence) -> Interval | None:

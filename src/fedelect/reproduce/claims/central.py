@@ -207,7 +207,7 @@ CLAIMS = (
         ),
         why={
             "holds": "The additive scores find i.i.d. clients quickly.",
-            "holds in part": f"It improves, by less. {EXPLORES}",
+            "holds in part": f"It improves, by another amount. {EXPLORES}",
             "does not hold": EXPLORES,
         },
     ),

@@ -23,7 +23,8 @@ FEEDBACK = (
 
 MU = (
     "With mu = 1 Quick-Init UCB explores cohorts up to T = 500, while BP-UCB with mu = 0.01 exploits after the cold "
-    "start. With the same mu, 0.01 or 1, the order is the paper's; with 0.1 it is not (see `sensitivity`)."
+    "start. With the same mu, 0.01 or 1, the order is the paper's on the atlas at T = 500; with 0.1 it is not (see "
+    "`sensitivity`)."
 )
 
 CLAIMS = (

@@ -117,15 +117,21 @@ def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
 def least_over_most(members: Sequence[int]) -> Reading:
     """Elections of that member who is elected least, less those of that other who is elected most.
 
-    Who they are is decided by the means over trials; they are the same two in each trial.
+    Who they are in trials with even numbers is decided by those with odd ones, and the other way round: decided by the
+    trials themselves, the extremes would look further out than they are.
     """
 
     def reading(curves: Curves) -> Floats:
-        counts = elections(curves)
-        means = counts.mean(axis=0)
-        least = min(members, key=lambda client: float(means[client]))
-        most = max(set(range(counts.shape[1])) - set(members), key=lambda client: float(means[client]))
-        return np.asarray(counts[:, least] - counts[:, most], dtype=np.float64)
+        counts, even = elections(curves), curves.trials % 2 == 0
+        others = sorted(set(range(counts.shape[1])) - set(members))
+        apart = np.full(len(counts), np.nan)
+        for valued, choosing in ((even, ~even), (~even, even)):
+            if choosing.any():
+                means = counts[choosing].mean(axis=0)
+                least = min(members, key=lambda client: float(means[client]))
+                most = max(others, key=lambda client: float(means[client]))
+                apart[valued] = counts[valued, least] - counts[valued, most]
+        return apart
 
     return reading
 

@@ -7,13 +7,12 @@ import numpy as np
 
 from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.reproduce import paper
-from fedelect.reproduce.catalogue import BUDGETS, LAST_FIVE, OPTIMAL, RANDOM
+from fedelect.reproduce.catalogue import BUDGETS, LAST_FIVE, OPTIMAL, RANDOM, random_of
 from fedelect.reproduce.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
 from fedelect.reproduce.claims.measures import accuracy_gain
 from fedelect.reproduce.measurements.losses import Losses
 from fedelect.reproduce.measurements.optimum import Optimum
 from fedelect.reproduce.readings import Evidence
-from fedelect.reproduce.series import Series, World
 from fedelect.vocabulary import Floats
 
 SLOTS = 50
@@ -22,11 +21,6 @@ ONE_POINT = 0.01
 
 CONVERGED = 0.01
 """A loss that falls by less than this share of itself in a round has converged."""
-
-
-def random_of(budget: int) -> Series:
-    """Random selection of so many clients."""
-    return Series(selector="random", world=World(budget=budget))
 
 
 Loss = Literal["objective", "selected"]

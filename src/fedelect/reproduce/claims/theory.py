@@ -5,10 +5,10 @@ from numpy.typing import ArrayLike
 
 from fedelect.equations.intervals import Interval, mean_interval, share_interval
 from fedelect.reproduce.claims.claim import Check, Claim, Measure, above, below, exactly
-from fedelect.reproduce.figures.theory import PAPER_SCALE
 from fedelect.reproduce.measurements.complexity import ComplexityRow, ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceRow, ConvergenceTable
 from fedelect.reproduce.measurements.regret import Regret, RegretCurve
+from fedelect.reproduce.paper import COUPLING_SCALE
 from fedelect.reproduce.readings import Evidence
 
 
@@ -31,7 +31,7 @@ def share_at_papers_scale(field: str) -> Measure:
         table = evidence.measurement("convergence", ConvergenceTable)
         if table is None:
             return None
-        (row,) = (row for row in table.rows if row.scale == PAPER_SCALE)
+        (row,) = (row for row in table.rows if row.scale == COUPLING_SCALE)
         return share_interval(_count(row, field), row.topologies)
 
     return measure

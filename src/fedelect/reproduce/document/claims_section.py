@@ -1,14 +1,16 @@
 """Claim by claim: the paper's figure, ours, the verdict and why."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from fedelect.equations.intervals import Interval
-from fedelect.reproduce.catalogue import experiment
+from fedelect.reproduce.catalogue import PRESETS, experiment
 from fedelect.reproduce.claims import VERDICTS, Check, Claim, Finding
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
-95 % interval (Student's t over trials; Wilson's for shares of trials, its longer side to both sides): it holds if the
+95 % interval (Student's t over trials, or over what stands beside the figure; Wilson's for shares of trials, its
+longer side to both sides): it holds if the
 whole interval is in the claimed range, fails if the whole interval is outside, and is undecided if the interval
 straddles an end. A claim **holds** if all its checks hold, **holds in part** if some hold, **does not hold** if none
 does and some fail, and is **undecided** otherwise. What is "shown only" decides nothing: it stands there to explain.
@@ -79,20 +81,21 @@ def planned_trials(claim: Claim) -> int | None:
 
 def so_far(finding: Finding) -> str | None:
     """On how many trials a verdict rests that rests on fewer than planned, such as "25 of 100 trials"; else None."""
-    planned = planned_trials(finding.claim)
-    counts = [
-        measured.count
-        for check, measured in zip(finding.claim.checks, finding.measured, strict=True)
-        if measured is not None and measured.count > 1 and _of_trials(check)
-    ]
-    if finding.verdict == "not measured yet" or planned is None or not counts or min(counts) >= planned:
+    if finding.verdict == "not measured yet":
         return None
-    return f"{min(counts)} of {planned} trials"
+    short = []
+    for check, measured in zip(finding.claim.checks, finding.measured, strict=True):
+        planned = _planned(check, planned_trials(finding.claim))
+        if measured is not None and planned is not None and 1 < measured.count < planned:
+            short.append((measured.count / planned, f"{measured.count} of {planned} {check.over}"))
+    return min(short)[1] if short else None
 
 
-def _of_trials(check: Check) -> bool:
-    """Whether as many trials as planned are meant to be behind it: what only explains may have fewer."""
-    return check.decides and check.over == "trials"
+def _planned(check: Check, trials: int | None) -> int | None:
+    """Of how many values the mean is meant to be, if trials decide over that: what only explains may have fewer."""
+    if not check.decides or trials is None:
+        return None
+    return {"trials": trials, "blocks of trials": math.ceil(trials / PRESETS["paper"].block)}.get(check.over)
 
 
 def _verdict(finding: Finding) -> str:
@@ -113,7 +116,7 @@ def check_text(check: Check, measured: Interval | None, outcome: str, planned: i
     if measured is None:
         return f"{check.name}: not measured yet"
     claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
-    counted = _counted(check, measured, planned if _of_trials(check) else None)
+    counted = _counted(check, measured, _planned(check, planned))
     return f"{check.name}: {interval_text(measured, check.digits)} ({counted}{claimed})"
 
 

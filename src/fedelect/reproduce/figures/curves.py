@@ -20,6 +20,7 @@ from fedelect.reproduce.catalogue import (
     Experiment,
     bp_ucb,
     quick_init,
+    random_of,
 )
 from fedelect.reproduce.figures.sheet import (
     BP_UCB_LOOK,
@@ -45,7 +46,7 @@ from fedelect.reproduce.figures.sheet import (
 )
 from fedelect.reproduce.measurements.losses import Losses
 from fedelect.reproduce.readings import Evidence, average_accuracy, final_accuracy
-from fedelect.reproduce.series import Demand, Series, World
+from fedelect.reproduce.series import Demand, Series
 from fedelect.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -190,13 +191,13 @@ def draw_sets_and_sizes(one: Experiment, evidence: Evidence, folder: Path) -> li
 def _plot_sizes(sheet: Sheet, axes: "Axes", evidence: Evidence, demands: dict[Series, Demand]) -> list[int]:
     trials = []
     for budget, look in zip(BUDGETS, LOOKS, strict=False):
-        demand = demands[Series(selector="random", world=World(budget=budget))]
+        demand = demands[random_of(budget)]
         trials += _plot_accuracy(sheet, axes, evidence, demand, f"{budget} clients", look)
     return trials
 
 
 def _plot_sets(sheet: Sheet, axes: "Axes", evidence: Evidence, demands: dict[Series, Demand]) -> list[int]:
-    everybody = Series(selector="random", world=World(budget=BUDGETS[-1]))
+    everybody = random_of(BUDGETS[-1])
     sets = (
         (LAST_FIVE, "set 1: clients 16 to 20", SUBSET_LOOK),
         (RANDOM, "set 2: 5 at random", RANDOM_LOOK),

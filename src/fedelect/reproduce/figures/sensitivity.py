@@ -16,6 +16,7 @@ from fedelect.reproduce.figures.sheet import (
     interval_text,
     new_sheet,
     say,
+    write_lines,
 )
 from fedelect.reproduce.measurements.sensitivity import LAST, Estimate, Sensitivity, Variant
 from fedelect.reproduce.readings import Evidence
@@ -58,7 +59,7 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
             "Points of one mu are set apart a little to be seen.",
         ]
     table = folder / f"{one.name}.md"
-    table.write_text("\n".join(_table(measured, evidence.preset.name)) + "\n", encoding="utf-8")
+    write_lines(table, _table(measured, evidence.preset.name))
     return [path, table]
 
 
@@ -124,8 +125,8 @@ def _beside_the_paper(measured: Sensitivity) -> list[str]:
     whose = "the paper's own" if nearest == _PAPERS_MU else f"not the paper's {_PAPERS_MU:g}"
     return [
         f"In the paper Quick-Init UCB is {stated:.2f} points below clients 1 to 5 at T = {paper.BASELINES_SLOTS}. "
-        f"Here, with ties at random, it is below the best cohort {'; '.join(said)}. Of the mu tried, {nearest:g} "
-        f"comes nearest to the paper's gap over all slots, {whose}."
+        f"Here, with ties at random, it is below the best cohort, in T = {measured.slots} slots, {'; '.join(said)}. "
+        f"Of the mu tried, {nearest:g} comes nearest to the paper's gap over all slots, {whose}."
     ]
 
 

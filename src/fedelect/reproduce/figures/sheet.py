@@ -5,6 +5,8 @@ Every method of selection has its own colour (of Okabe and Ito, safe for colour-
 that figures can be read in grey and compared with each other.
 """
 
+import importlib.util
+import io
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import numpy as np
 
 from fedelect.equations.intervals import Interval, mean_band
 from fedelect.errors import MissingExtraError
-from fedelect.records.run_folder import make_folder
+from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.catalogue import Preset
 from fedelect.vocabulary import Floats
 
@@ -101,6 +103,12 @@ class PaperMark:
         return f"paper, {self.name}: {self.word}{' ' if self.word else ''}{self.value:.4f}"
 
 
+def require_matplotlib() -> None:
+    """MissingExtraError if matplotlib, which draws, is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("drawing figures", "lab")
+
+
 @contextmanager
 def new_sheet(
     path: Path,
@@ -126,11 +134,10 @@ def new_sheet(
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("drawing figures", "lab") from error
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
         rows, columns = (panels, 1) if stacked else (1, panels)
@@ -143,10 +150,16 @@ def new_sheet(
         yield sheet
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
         _print_footer(figure, sheet, width)
-        make_folder(path.parent)
-        figure.savefig(path, format="svg", metadata=_NO_METADATA)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata=_NO_METADATA)
     # matplotlib ends some lines with a space, which version control frowns upon
-    path.write_text("\n".join(line.rstrip() for line in path.read_text(encoding="utf-8").splitlines()) + "\n")
+    write_lines(path, [line.rstrip() for line in drawn.getvalue().decode().splitlines()])
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write a file, all or nothing and the same bytes on every platform. RunError if that cannot be."""
+    make_folder(path.parent)
+    replace_file(path, ("\n".join(lines) + "\n").encode())
 
 
 def _print_footer(figure: "Figure", sheet: Sheet, width: float) -> None:

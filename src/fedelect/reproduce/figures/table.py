@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from fedelect.equations.intervals import Interval, mean_interval
-from fedelect.records.run_folder import make_folder
 from fedelect.reproduce import paper
 from fedelect.reproduce.catalogue import OPTIMAL, RANDOM, TARGETS, Experiment, bp_ucb, quick_init
-from fedelect.reproduce.figures.sheet import fewer, interval_text, trials_text
+from fedelect.reproduce.figures.sheet import fewer, interval_text, trials_text, write_lines
 from fedelect.reproduce.readings import Evidence, slots_to_target
 from fedelect.reproduce.series import Series
 
@@ -100,9 +99,8 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     if missing:
         notes.append(f"not run yet: {', '.join(dict.fromkeys(missing))}")
     page, sheet = folder / f"{one.name}.md", folder / f"{one.name}.csv"
-    make_folder(folder)
-    page.write_text("\n".join([*lines, "", *notes]) + "\n", encoding="utf-8")
-    sheet.write_text(text.getvalue(), encoding="utf-8")
+    write_lines(page, [*lines, "", *notes])
+    write_lines(sheet, text.getvalue().splitlines())
     return [page, sheet]
 
 

@@ -23,13 +23,11 @@ from fedelect.reproduce.figures.sheet import (
 from fedelect.reproduce.measurements.complexity import ComplexityTable
 from fedelect.reproduce.measurements.convergence import ConvergenceTable
 from fedelect.reproduce.measurements.regret import Regret, RegretCurve, RegretWorld
+from fedelect.reproduce.paper import COUPLING_SCALE
 from fedelect.reproduce.readings import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-PAPER_SCALE = 1e-3
-"""The paper's C, -30 dB."""
 
 _LOOKS = {"Quick-Init UCB": QUICK_INIT_LOOK, "BP-UCB": BP_UCB_LOOK}
 
@@ -151,7 +149,7 @@ def _draw_world(axes: "Axes", world: RegretWorld, known: list[tuple[str, float]]
 
 def _draw_bound(axes: "Axes", curve: RegretCurve, look: Look) -> None:
     slots, bound, ceiling = np.array(curve.slots), np.array(curve.bound), np.array(curve.ceiling)
-    said = "vacuous up to T" if curve.vacuous else f"not vacuous from T = {slots[bound < ceiling][0]:,}"
+    said = "vacuous up to T" if curve.vacuous else f"not vacuous by T = {slots[bound < ceiling][0]:,}"
     label = f"{curve.theorem}, bound for {curve.selector}: {said}"
     axes.plot(slots[1:], bound[1:], color=look.colour, linewidth=0.9, linestyle=(0, (8, 3)), label=label)
 
@@ -186,8 +184,15 @@ def draw_convergence(one: Experiment, evidence: Evidence, folder: Path) -> list[
                 markersize=3.5 + 1.5 * thick,
                 label=name,
             )
-        axes.axvline(PAPER_SCALE, color="black", linewidth=0.6, linestyle=(0, (6, 4)))
-        axes.text(PAPER_SCALE, 1.0, " paper: C = 0.001", transform=axes.get_xaxis_transform(), fontsize=7, va="bottom")
+        axes.axvline(COUPLING_SCALE, color="black", linewidth=0.6, linestyle=(0, (6, 4)))
+        axes.text(
+            COUPLING_SCALE,
+            1.0,
+            f" paper: C = {COUPLING_SCALE:g}",
+            transform=axes.get_xaxis_transform(),
+            fontsize=7,
+            va="bottom",
+        )
         axes.set_xscale("log")
         axes.set_xlabel("C of the coupling -C d^β")
         axes.set_ylabel(f"topologies, of {table.rows[0].topologies}")

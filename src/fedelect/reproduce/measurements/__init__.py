@@ -3,6 +3,7 @@
 from fedelect.reproduce.measurements.context import Context
 from fedelect.reproduce.measurements.registry import (
     MEASUREMENTS,
+    is_measured,
     keep_measurement,
     made_with,
     measure,
@@ -13,6 +14,7 @@ from fedelect.reproduce.measurements.registry import (
 __all__ = [
     "MEASUREMENTS",
     "Context",
+    "is_measured",
     "keep_measurement",
     "made_with",
     "measure",

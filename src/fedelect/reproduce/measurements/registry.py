@@ -34,7 +34,7 @@ class Measurement:
         kind: Its type.
         make: Makes it.
         settings: What it depends on besides scenario, data, seed and preset, plain values: one that was made with
-            others is made anew.
+            others is refused until it is deleted.
         on_atlas: Whether it is read off the atlas of the main world.
     """
 
@@ -120,10 +120,19 @@ def read_measurement(
     for field in About.__struct_fields__:
         if field != "versions" and getattr(kept.about, field) != getattr(expected, field):
             raise RunMismatchError(
-                f"the measurement {path} was made with another {field}; take another folder, or delete it to make it "
-                f"anew"
+                f"the measurement {path} was made with {_other(field, kept.about, expected)}; take another folder, or "
+                f"delete it to make it anew"
             )
     return value
+
+
+def _other(field: str, found: About, expected: About) -> str:
+    """What is not as expected, in words."""
+    if field != "settings":
+        return f"another {field}"
+    one, other = found.settings, expected.settings
+    changed = [name for name in sorted(one.keys() | other.keys()) if one.get(name) != other.get(name)]
+    return f"other settings ({', '.join(changed)})"
 
 
 def made_with(folder: Path, name: str) -> str | None:
@@ -159,16 +168,33 @@ def keep_measurement(
     replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=1), b"\n")
 
 
+def is_measured(name: str, context: Context) -> bool:
+    """Whether a measurement is on file.
+
+    Raises:
+        ConfigurationError: The atlas that it is read off cannot be used.
+        DataError: The atlas cannot be read.
+        RunError: What is on file cannot be read, or was made with something else.
+    """
+    kind = MEASUREMENTS[name].kind
+    return read_measurement(context.library, context.preset, name, kind, atlas=_atlas(name, context)) is not None
+
+
 def measure(name: str, context: Context) -> None:
     """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
-    library, preset, measurement = context.library, context.preset, MEASUREMENTS[name]
-    atlas = load_atlas(context.atlas_path()).digest if measurement.on_atlas else None
-    if read_measurement(library, preset, name, measurement.kind, atlas=atlas) is None:
-        path = measurement_path(library.folder, name).with_suffix(".part")
-        about = _about(library, preset, name, atlas)
-        parts = Parts(path, about, workers=context.workers, progress=context.progress)
-        keep_measurement(library, preset, name, measurement.make(context, parts), atlas=atlas)
-        parts.discard()
+    if is_measured(name, context):
+        return
+    library, preset, atlas = context.library, context.preset, _atlas(name, context)
+    path = measurement_path(library.folder, name).with_suffix(".part")
+    about = _about(library, preset, name, atlas)
+    parts = Parts(path, about, workers=context.workers, progress=context.progress)
+    keep_measurement(library, preset, name, MEASUREMENTS[name].make(context, parts), atlas=atlas)
+    parts.discard()
+
+
+def _atlas(name: str, context: Context) -> str | None:
+    """Hash of the atlas that a measurement is read off, if it is."""
+    return load_atlas(context.atlas_path()).digest if MEASUREMENTS[name].on_atlas else None
 
 
 def _about(library: AbstractLibrary, preset: Preset, name: str, atlas: str | None) -> About:

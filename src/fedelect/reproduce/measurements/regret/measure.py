@@ -100,6 +100,24 @@ QUICK_SLOTS = 500
 """Slots in the small world under a preset that cuts slots short."""
 
 
+class SmallWorld(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not the main world's in the small one: some clients with i.i.d. data, the others with few classes.
+
+    Attributes:
+        clients: N.
+        budget: K.
+        iid_clients: How many hold i.i.d. data.
+        classes_per_client: Classes that each of the others holds.
+    """
+
+    clients: int = 6
+    budget: int = 2
+    iid_clients: int = 2
+    classes_per_client: int = 1
+
+
+SMALL_WORLD = SmallWorld()
+
 SMALL_SEEDS = 20
 """Trainings of every cohort of the small world."""
 
@@ -107,6 +125,7 @@ SETTINGS = {
     "main slots": MAIN_SLOTS,
     "main players": MAIN_PLAYERS,
     "small players": [(player, *played) for player, played in SMALL_PLAYERS.items()],
+    "small world": SMALL_WORLD,
     "small seeds": SMALL_SEEDS,
     "short slots": QUICK_SLOTS,
     "trials": TRIALS,
@@ -156,16 +175,18 @@ def _stacked(runs: list[Sampled]) -> Sampled:
 
 
 def small_world(base: ScenarioConfig) -> ScenarioConfig:
-    """N = 6, K = 2: two clients with i.i.d. data, four with one class each; all else as in `base`."""
+    """`SMALL_WORLD`; all else as in `base`."""
     data = DataConfig(
         source=base.data.source,
-        iid_clients=2,
+        iid_clients=SMALL_WORLD.iid_clients,
         skew="labels",
-        classes_per_client=1,
+        classes_per_client=SMALL_WORLD.classes_per_client,
         samples=base.data.samples,
         test_share=base.data.test_share,
     )
-    return msgspec.structs.replace(base, name="small", clients=6, budget=2, data=data)
+    return msgspec.structs.replace(
+        base, name="small", clients=SMALL_WORLD.clients, budget=SMALL_WORLD.budget, data=data
+    )
 
 
 def _sampled(regret: Floats) -> Sampled:
