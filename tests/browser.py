@@ -73,8 +73,16 @@ class Browser:
             time.sleep(0.1)
 
     def saved(self, ending: str) -> Path:
-        """The one file with this ending that was saved, when it is there."""
-        self.wait(lambda: list(self.downloads.glob(f"*.{ending}")), f"a .{ending} file is saved")
+        """The one file with this ending that was saved, when it is whole.
+
+        Chromium holds its place with an empty file, and puts the download there when it is finished.
+        """
+
+        def whole() -> bool:
+            files = list(self.downloads.glob(f"*.{ending}"))
+            return bool(files) and all(file.stat().st_size for file in files)
+
+        self.wait(whole, f"a .{ending} file is saved")
         (file,) = self.downloads.glob(f"*.{ending}")
         return file
 
