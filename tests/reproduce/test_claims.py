@@ -302,7 +302,7 @@ def test_whether_the_five_are_the_optimum_is_judged_by_the_trainings_that_did_no
     own = (0, 1, 2, 3, 9)
     for ahead, verdict in ((0.0, "holds"), (0.02, "does not hold")):
         others = [value + ahead + luck for value, luck in zip((0.87, 0.88, 0.875), (0.0, 1e-4, -1e-4), strict=True)]
-        keep(evidence, "optimum", Optimum(atlas="any", best_other_cohort=own, best_other=others, **trained))  # type: ignore[arg-type]
+        keep(evidence, "optimum", Optimum(best_other_cohort=own, best_other=others, **trained))  # type: ignore[arg-type]
         finding = judged("1_2.c.optimal", evidence)
         assert means(finding) == pytest.approx([ahead, 2.0]) and finding.verdict == verdict
 

@@ -90,7 +90,7 @@ def sensitivity(rows: list[tuple[str, float, str, float, float, float]], half: f
         )
         for selector, mu, ties, final, running, share in rows
     ]
-    return Sensitivity(atlas="none", trials=9, slots=500, optimum=0.8, variants=made)
+    return Sensitivity(trials=9, slots=500, optimum=0.8, variants=made)
 
 
 QUICK, BP, NUMBER = "Quick-Init UCB", "BP-UCB", "by client number"

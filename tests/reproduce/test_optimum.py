@@ -21,7 +21,7 @@ def measured(folder: Path, atlas: Path) -> Optimum:
     return measure_optimum(context, Parts(folder / "parts", TINY_ABOUT))
 
 
-TINY_ABOUT = Optimum(atlas="", best_other_cohort=(), first_five=[], best_other=[], others=0, not_worse=0)
+TINY_ABOUT = Optimum(best_other_cohort=(), first_five=[], best_other=[], others=0, not_worse=0)
 
 
 def accuracies(atlas: Atlas) -> dict[tuple[int, ...], list[float]]:

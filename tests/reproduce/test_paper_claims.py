@@ -177,7 +177,6 @@ def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
         for budget in (5, 10, 15, 20)
     }
     optimum = Optimum(
-        atlas="any",
         best_other_cohort=(0, 1, 2, 3, 9),
         first_five=rng.normal(0.87, 0.005, 10).tolist(),
         best_other=rng.normal(0.87, 0.005, 10).tolist(),

@@ -96,9 +96,7 @@ def reproduce(
     atlas = atlas or shipped_atlases()["paper"]
     library = _library(chosen, results, atlas if on_atlas else None)
     context = Context(library=library, preset=chosen, workers=cores, atlas=atlas)
-    names = (
-        [] if on_atlas else [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
-    )
+    names = [] if on_atlas else _measurements(name, wanted)
     require_matplotlib()
     for each in names:  # what is wrong with the atlas or with what is on file is said now, not after hours of training
         is_measured(each, context)
@@ -127,6 +125,11 @@ def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
             f"and all"
         )
     return possible if name == "all" else (experiment(name),)
+
+
+def _measurements(name: str, wanted: Sequence[Experiment]) -> list[str]:
+    """What is measured besides runs: the one that was asked for, or all of the experiments'."""
+    return [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
 
 
 def _preset(name: str, on_atlas: bool) -> Preset:

@@ -10,20 +10,20 @@ from fedelect.reproduce.claims import VERDICTS, Check, Claim, Finding
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
 95 % interval (Student's t over trials, or over what stands beside the figure; Wilson's for shares of trials, its
-longer side to both sides): it holds if the
-whole interval is in the claimed range, fails if the whole interval is outside, and is undecided if the interval
-straddles an end. A claim **holds** if all its checks hold, **holds in part** if some hold, **does not hold** if none
-does and some fail, and is **undecided** otherwise. What is "shown only" decides nothing: it stands there to explain.
-Two methods are compared trial by trial, for in a trial they share batch orders and upload luck. Differences that the
-paper states in per cent are read as points of accuracy. Ours counts as the paper's if an accuracy is within one point
-(0.01), a gap within half a point, slots within 20 %, elections within 10 %. "Close", "like" and "hardly" are one
-point, "much" is more than that, "slightly" and "comparable" are two points; in the table "close" and "slightly" are
-at most the paper's own difference in slots and 20 % more. A loss has converged if it falls by less than 1 % in a
-round, a belief if it is within 0.5 % of its late mean. A target is "reached" in more than 95 % of the trials, "never"
-in fewer than 5 %. Times are one machine's: below a factor of two they count as alike; that a cost grows with the
-number of cohorts would show as a factor of more than 1000. "-" stands where the paper states no figure. A verdict "so
-far" rests on fewer trials than planned, and says on how many; the rest may change it. Each claim is judged by the
-results of the command beside it, and by the atlas that comes with fedelect where it says so."""
+longer side to both sides): it holds if the whole interval is in the claimed range, fails if the whole interval is
+outside, and is undecided if the interval straddles an end. A claim **holds** if all its checks hold, **holds in
+part** if some hold, **does not hold** if none does and some fail, and is **undecided** otherwise. What is "shown
+only" decides nothing: it stands there to explain. Two methods are compared trial by trial, for in a trial they share
+batch orders and upload luck. Differences that the paper states in per cent are read as points of accuracy. Ours
+counts as the paper's if an accuracy is within one point (0.01), a gap within half a point, slots within 20 %,
+elections within 10 %. "Close", "like" and "hardly" are one point, "much" is more than that, "slightly" and
+"comparable" are two points; in the table "close" and "slightly" are at most the paper's own difference in slots and
+20 % more. A loss has converged if it falls by less than 1 % in a round, a belief if it is within 0.5 % of its late
+mean. A target is "reached" in more than 95 % of the trials, "never" in fewer than 5 %. Times are one machine's: below
+a factor of two they count as alike; that a cost grows with the number of cohorts would show as a factor of more than
+1000. "-" stands where the paper states no figure. A verdict "so far" rests on fewer trials than planned, and says on
+how many; the rest may change it. Each claim is judged by the results of the command beside it, and by the atlas that
+comes with fedelect where it says so."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:

@@ -14,7 +14,6 @@ class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Clients 1 to 5 beside the cohort that is the best of all others by one half of the fresh trainings.
 
     Attributes:
-        atlas: Digest of the atlas.
         best_other_cohort: Who that is.
         first_five: Mean opinion of the models of clients 1 to 5, in each training of the other half.
         best_other: The same of that cohort, with the same seeds.
@@ -22,7 +21,6 @@ class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         not_worse: How many of these the other half does not show to be worse (95 %, each by itself).
     """
 
-    atlas: str
     best_other_cohort: tuple[int, ...]
     first_five: list[float]
     best_other: list[float]
@@ -47,7 +45,6 @@ def measure_optimum(context: Context, parts: Parts) -> Optimum:
     best = max(others, key=lambda other: float(choosing[:, other].mean()))
     behind = [mean_interval(valuing[:, place] - valuing[:, other]) for other in others]
     return Optimum(
-        atlas=atlas.digest,
         best_other_cohort=atlas.cohort(ranks[best]),
         first_five=valuing[:, place].tolist(),
         best_other=valuing[:, best].tolist(),

@@ -50,14 +50,12 @@ class Sensitivity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """All variants.
 
     Attributes:
-        atlas: Digest of the atlas.
         trials: Monte Carlo trials.
         slots: T.
         optimum: Mean opinion of the best cohort in the atlas.
         variants: In the order in which they were played.
     """
 
-    atlas: str
     trials: int
     slots: int
     optimum: float
@@ -92,9 +90,7 @@ def measure_sensitivity(context: Context, parts: Parts) -> Sensitivity:
         ", ".join(map(str, variant)): (path, *variant, trials, slots, context.library.seed) for variant in _variants()
     }
     variants = list(parts.made(Variant, _variant, requests).values())
-    return Sensitivity(
-        atlas=atlas.digest, trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants
-    )
+    return Sensitivity(trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants)
 
 
 def _variants() -> Iterator[tuple[str, str, float]]:
