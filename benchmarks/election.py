@@ -33,16 +33,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fedelect.processes import usable_cores
+from fedelect._processes import usable_cores
 from fedelect.protocol import PeerConfig
 from fedelect.protocol.graph import surviving_diameter
-from fedelect.runtime.demo import ServerSide, free_addresses
+from fedelect.runtime.demo import ElectionServer, free_addresses
+from fedelect.runtime.host_messages import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.identity import found, member_names, read_identity
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Settings
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.transport import Frame, Inbox, LinkUp
 from fedelect.seeds import stream
 
@@ -128,12 +128,12 @@ def processor_s(numbers: list[int]) -> float:
 def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
     config, folders = federation(out, clients, rule=rule)
     everybody = frozenset(range(clients))
-    with Crew(folders) as crew:
+    with PeerProcesses(folders) as crew:
         began = time.monotonic()
         crew.start_all(300.0)
         start_s = time.monotonic() - began
         numbers = [process.number for process in crew.processes.values()]
-        server = ServerSide(crew, config, Ed25519Verifier())
+        server = ElectionServer(crew, config, Ed25519Verifier())
         used = 0.0
         for slot in range(1, WARM_UP + slots + 1):
             if slot == WARM_UP + 1:
@@ -175,9 +175,9 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
 def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
     config, folders = federation(out, clients, faults=1, resend_s=0.5)
     times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
-    with Crew(folders) as crew:
+    with PeerProcesses(folders) as crew:
         crew.start_all(300.0)
-        server = ServerSide(crew, config, Ed25519Verifier())
+        server = ElectionServer(crew, config, Ed25519Verifier())
         slot = 0
 
         def elect(victim: int | None = None) -> float:

@@ -86,11 +86,11 @@ def peak_mb() -> float:
 def one_slot(selector: AbstractSelector, world: World) -> float:
     """Seconds of one ask + tell, reading all opinions included."""
     began = time.perf_counter()
-    ask = selector.ask()
+    selection = selector.ask()
     asked = time.perf_counter() - began
-    opinions = world.opinions(ask.cohort)
+    opinions = world.opinions(selection.cohort)
     began = time.perf_counter()
-    selector.tell(ask, Feedback(opinions=opinions))
+    selector.tell(selection, Feedback(opinions=opinions))
     return asked + time.perf_counter() - began
 
 

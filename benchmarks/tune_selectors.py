@@ -35,7 +35,7 @@ from fedelect.federation.losses import linear_losses
 from fedelect.scenario import Scenario, build_scenario, simulated_signals
 from fedelect.seeds import derive, stream
 from fedelect.selectors import AbstractSelector, SelectorSpec
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection
 
 RESULTS = Path(__file__).parent / "results" / "selector_tuning.json"
 LAST = 20
@@ -102,22 +102,27 @@ class Table:
         """(SLOTS,) gaps in percent."""
         chosen = []
         for _ in range(SLOTS):
-            ask = selector.ask()
-            chosen.append(self.truth[self.cohorts[ask.cohort]])
-            selector.tell(ask, self._feedback(selector, ask, trial))
+            selection = selector.ask()
+            chosen.append(self.truth[self.cohorts[selection.cohort]])
+            selector.tell(selection, self._feedback(selector, selection, trial))
         best = self.truth.max()
         gaps: Floats = (best - np.array(chosen)) / best * 100.0
         return gaps
 
-    def _feedback(self, selector: AbstractSelector, ask: Ask, trial: int) -> Feedback:
-        row = self.cohorts[ask.cohort]
-        draw = stream(5, "draw", trial, ask.slot).integers(self.opinions.shape[1])
+    def _feedback(self, selector: AbstractSelector, selection: Selection, trial: int) -> Feedback:
+        row = self.cohorts[selection.cohort]
+        draw = stream(5, "draw", trial, selection.slot).integers(self.opinions.shape[1])
         opinions = self.opinions[row, draw].astype(np.float64)
         signals: dict[str, Any] = {"opinions": opinions, "beliefs": opinions**2}
         if selector.needs - {"reward", *signals}:
             signals |= {"loss": self.loss[row], "loss_rms": self.loss_rms[row]}
             signals |= simulated_signals(
-                self.scenario, ask.cohort, model_bits=MODEL_BITS, seed=TABLE_SEED, trial=trial, slot=ask.slot
+                self.scenario,
+                selection.cohort,
+                model_bits=MODEL_BITS,
+                seed=TABLE_SEED,
+                trial=trial,
+                slot=selection.slot,
             )
         return Feedback(**signals)
 

@@ -11,7 +11,7 @@ from tests.worlds import digits, half, silent, tiny
 from fedelect.analytics import accuracy, survey
 from fedelect.errors import ConfigurationError, NoElection
 from fedelect.federation import Job, Model, PlainEngine, Scores, Training, initial_model, train
-from fedelect.federation.linear import LOSSES, mean_loss
+from fedelect.federation.linear.model import LOSSES, mean_loss
 from fedelect.loop import Replica, check_fits, play_slot
 from fedelect.records import SlotRecord
 from fedelect.scenario import Scenario, build_scenario

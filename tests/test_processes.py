@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from fedelect._processes import Calling, Failed, failed, run_tasks, usable_cores, worker_count
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.processes import Calling, Failed, answers_of, failed, places_for, usable_cores
 
 
 class Squares:
@@ -42,7 +42,7 @@ class Counter:
 
 
 def squares(*numbers: int, workers: int) -> dict[int, int]:
-    return dict(answers_of(Squares(), [(number,) for number in numbers], workers=workers))
+    return dict(run_tasks(Squares(), [(number,) for number in numbers], workers=workers))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 9])
@@ -69,7 +69,7 @@ def test_what_a_host_yields_comes_ahead_of_its_answer_under_the_same_place(worke
     told: list[tuple[int, int]] = []
     answers: dict[int, int] = {}
     requests = [(number,) for number in (3, 0, 2)]
-    for place, answer in answers_of(
+    for place, answer in run_tasks(
         Counter(), requests, workers=workers, underway=lambda place, value: told.append((place, value))
     ):
         answers[place] = answer
@@ -80,14 +80,14 @@ def test_what_a_host_yields_comes_ahead_of_its_answer_under_the_same_place(worke
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_host_may_fail_on_the_way(workers: int) -> None:
     with pytest.raises(ConfigurationError, match="seven is too far"):
-        dict(answers_of(Counter(), [(9,), (1,)], workers=workers))
+        dict(run_tasks(Counter(), [(9,), (1,)], workers=workers))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_function_is_a_host_and_what_it_raises_is_told(workers: int) -> None:
-    assert dict(answers_of(Calling(functools.partial(pow, 2)), [(3,), (4,)], workers=workers)) == {0: 8, 1: 16}
+    assert dict(run_tasks(Calling(functools.partial(pow, 2)), [(3,), (4,)], workers=workers)) == {0: 8, 1: 16}
     with pytest.raises(ZeroDivisionError) as caught:
-        dict(answers_of(Calling(divmod), [(3, 0), (4, 1)], workers=workers))
+        dict(run_tasks(Calling(divmod), [(3, 0), (4, 1)], workers=workers))
     assert "In the worker" in caught.value.__notes__[0]
 
 
@@ -100,6 +100,6 @@ def test_an_exception_that_cannot_travel_is_described() -> None:
 
 
 def test_the_number_of_processes_is_what_was_asked_for_or_one_for_each_core() -> None:
-    assert places_for(3) == 3 and places_for(None) == usable_cores() >= 1
+    assert worker_count(3) == 3 and worker_count(None) == usable_cores() >= 1
     with pytest.raises(ConfigurationError, match="workers must be at least 1, got 0"):
-        places_for(0)
+        worker_count(0)

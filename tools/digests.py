@@ -39,10 +39,25 @@ classes_per_client = 3
 samples = [40, 80]
 """
 
-CATALOGUE = (
-    "additive-thompson client-thompson client-ucb context-ucb data-size fedcs loss-gp oort power-of-choice "
-    "proportional-fair quick-init-ucb random rbcs-f round-robin set-gp subset-ucb tifl"
-).split()
+CATALOGUE = [
+    "additive-thompson",
+    "client-thompson",
+    "client-ucb",
+    "context-ucb",
+    "data-size",
+    "fedcs",
+    "loss-gp",
+    "oort",
+    "power-of-choice",
+    "proportional-fair",
+    "quick-init-ucb",
+    "random",
+    "rbcs-f",
+    "round-robin",
+    "set-gp",
+    "subset-ucb",
+    "tifl",
+]
 
 
 def call(*command: str, cwd: Path = ROOT) -> str:

@@ -102,21 +102,21 @@ def measure(kind: str, slots: int) -> list[dict[str, float]]:
             Bare(fraction_train=K / N).start(grid, arrays, num_rounds=slots * L)
             return
         from fedelect.flower import GoalDirected
-        from fedelect.flower.drive import Drive
+        from fedelect.flower.drive import RunLoop
         from fedelect.selectors import QuickInitUcb
 
-        exchange = importlib.import_module("fedelect.flower.messages.exchange")
+        exchange = importlib.import_module("fedelect.flower.exchange")
         exchange.time = _Clock(time.monotonic, timed(time.sleep))  # type: ignore[attr-defined]
         for name in ("push_messages", "pull_messages", "get_nodes"):
             setattr(grid, name, timed(getattr(grid, name)))
-        play = Drive._play_slot
+        play = RunLoop._play_slot
 
-        def slot(self: Drive, initial: ArrayRecord) -> Any:
+        def slot(self: RunLoop, initial: ArrayRecord) -> Any:
             record = play(self, initial)
             ends.append((time.perf_counter(), elsewhere[0]))
             return record
 
-        Drive._play_slot = slot  # type: ignore[method-assign]
+        RunLoop._play_slot = slot  # type: ignore[method-assign]
         with tempfile.TemporaryDirectory() as folder:
             selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
             strategy = GoalDirected(Timed(), selector=selector, rounds_per_slot=L, run=Path(folder) / "run")

@@ -40,17 +40,17 @@ def main() -> None:
     def play(selector: AbstractSelector, trial: int, privacy: OpinionPrivacy | None) -> float:
         true = []
         for slot in range(1, given.slots + 1):
-            ask = selector.ask()
-            (training,) = engine.train(world, [Job(cohort=ask.cohort, seed=7, trial=trial, slot=slot)])
+            selection = selector.ask()
+            (training,) = engine.train(world, [Job(cohort=selection.cohort, seed=7, trial=trial, slot=slot)])
             (scores,) = engine.scores(world, [training.model])
             opinions = judge(world, scores)
             true.append(float(opinions.mean()))
             if privacy is None:
-                selector.tell(ask, Feedback(opinions=opinions))
+                selector.tell(selection, Feedback(opinions=opinions))
                 continue
             noisy = [privacy.release(float(o), n) for o, n in zip(opinions, examples, strict=True)]
             noise = math.sqrt(sum(privacy.noise(n) ** 2 for n in examples)) / len(examples)
-            selector.tell(ask, Feedback(reward=float(np.mean(noisy)), reward_noise=noise))
+            selector.tell(selection, Feedback(reward=float(np.mean(noisy)), reward_noise=noise))
         return float(np.mean(true[first:]))
 
     def quick(trial: int) -> AbstractSelector:

@@ -26,7 +26,7 @@ from fedelect.records import open_run, read_run
 from fedelect.report import write_report
 from fedelect.runtime.demo import couplings_for, free_addresses, header_of, noted, settings_for
 from fedelect.runtime.identity import found
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.roster import Roster
 from fedelect.scenario import Scenario, ScenarioConfig, build_scenario, parse_scenario, scenario_toml
 
@@ -111,7 +111,7 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, pace: float
         "epochs": model.epochs,
         "batch": model.batch,
     }
-    with Crew(folders, control=True) as crew, Loopback(out / "flower", simulation=False, tls=True) as link:
+    with PeerProcesses(folders, control=True) as crew, Loopback(out / "flower", simulation=False, tls=True) as link:
         crew.start_all(START_S)
         for client, member in enumerate(roster.members):
             beside = {"peer": str(folders[client]), "data": str(out / "data" / f"{member.name}.npz")}

@@ -4,9 +4,8 @@ Importing this package loads numpy and nothing heavier. Start at `fedelect.selec
 `fedelect.scenario` (which world) or the command `fedelect demo`.
 """
 
-from fedelect.errors import FedelectError as FedelectError
-from fedelect.vocabulary import Ask as Ask
-from fedelect.vocabulary import Feedback as Feedback
+from fedelect.errors import FedelectError
+from fedelect.vocabulary import Feedback, Selection
 
 __version__ = "0.1.0"
-__all__ = ["Ask", "FedelectError", "Feedback", "__version__"]
+__all__ = ["FedelectError", "Feedback", "Selection", "__version__"]

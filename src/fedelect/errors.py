@@ -7,7 +7,7 @@ A message says what was wrong, what was got and what to do. The tree:
     │   └── BudgetError           more clients to elect than there are
     ├── FeedbackError             feedback that does not fit the question                      (ValueError)
     │   └── MissingSignalError    the selector needs a signal that the feedback lacks
-    ├── StaleAskError             an ask that is not, or no longer, the open one
+    ├── StaleSelectionError       a selection that is not, or no longer, the open one
     ├── AvailabilityError         too few clients are there to form a cohort
     ├── SelectorError             a selector (a user's, most likely) failed or elected what it may not
     ├── NoElection                the clients did not agree on a cohort: the slot is skipped
@@ -44,7 +44,7 @@ class MissingSignalError(FeedbackError):
     """The selector needs a signal (reward, opinions, beliefs) that the feedback lacks."""
 
 
-class StaleAskError(FedelectError):
+class StaleSelectionError(FedelectError):
     """An ask that is not, or no longer, the open one."""
 
 

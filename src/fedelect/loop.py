@@ -18,7 +18,7 @@ from fedelect.federation import Engine, Job, MeasuresLosses, Model, Training
 from fedelect.records import Exchange, Signals, SlotRecord, from_array
 from fedelect.scenario import Scenario, simulated_signals
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import EXTRA_SIGNALS, Ask, Feedback, Floats, Signal
+from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Floats, Selection, Signal
 
 FrameworkName = Literal["fa", "da"]
 
@@ -113,21 +113,21 @@ def play_slot(
     asks = [_asked(replica) for replica in replicas]
     played = _played(replicas, asks, seed, engine, opinion)
     records = []
-    for place, (replica, ask) in enumerate(zip(replicas, asks, strict=True)):
-        if isinstance(ask, NoElection):
-            records.append(_skipped(replica, slot, ask))
+    for place, (replica, selection) in enumerate(zip(replicas, asks, strict=True)):
+        if isinstance(selection, NoElection):
+            records.append(_skipped(replica, slot, selection))
             continue
         training, opinions = played[place]
-        extra = _extra_signals(replica, ask, training, seed, engine)
+        extra = _extra_signals(replica, selection, training, seed, engine)
         feedback, exchange = _digested(replica, framework, opinions, extra)
-        note = _told(replica, ask, feedback)
+        note = _told(replica, selection, feedback)
         if replica.scenario.config.start == "warm":
             replica.model = training.model
-        records.append(_record(replica, ask, training, feedback, exchange, note, framework))
+        records.append(_record(replica, selection, training, feedback, exchange, note, framework))
     return records
 
 
-def _asked(replica: Replica) -> Ask | NoElection:
+def _asked(replica: Replica) -> Selection | NoElection:
     try:
         return replica.selector.ask()
     except NoElection as reason:
@@ -139,7 +139,7 @@ def _asked(replica: Replica) -> Ask | NoElection:
 
 
 def _played(
-    replicas: Sequence[Replica], asks: Sequence[Ask | NoElection], seed: int, engine: Engine, opinion: Opinion
+    replicas: Sequence[Replica], asks: Sequence[Selection | NoElection], seed: int, engine: Engine, opinion: Opinion
 ) -> dict[int, tuple[Training, Floats]]:
     """By place, what was trained and what the clients think of it.
 
@@ -147,9 +147,11 @@ def _played(
     """
     jobs: dict[int, Job] = {}
     worlds: dict[int, list[int]] = {}
-    for place, (replica, ask) in enumerate(zip(replicas, asks, strict=True)):
-        if isinstance(ask, Ask):
-            jobs[place] = Job(cohort=ask.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=ask.slot)
+    for place, (replica, selection) in enumerate(zip(replicas, asks, strict=True)):
+        if isinstance(selection, Selection):
+            jobs[place] = Job(
+                cohort=selection.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=selection.slot
+            )
             worlds.setdefault(id(replica.scenario), []).append(place)
     played: dict[int, tuple[Training, Floats]] = {}
     for places in worlds.values():
@@ -161,7 +163,9 @@ def _played(
     return played
 
 
-def _extra_signals(replica: Replica, ask: Ask, training: Training, seed: int, engine: Engine) -> dict[Signal, Floats]:
+def _extra_signals(
+    replica: Replica, selection: Selection, training: Training, seed: int, engine: Engine
+) -> dict[Signal, Floats]:
     """(N,) those of `EXTRA_SIGNALS` that this replica's selector needs; nothing else is computed."""
     needs = replica.selector.needs & EXTRA_SIGNALS.keys()
     if not needs:
@@ -169,11 +173,11 @@ def _extra_signals(replica: Replica, ask: Ask, training: Training, seed: int, en
     bits = engine.model_bits(replica.scenario) if isinstance(engine, SizesModels) else 8 * training.model.nbytes
     world = simulated_signals(
         replica.scenario,
-        ask.cohort,
+        selection.cohort,
         model_bits=bits,
         seed=seed,
         trial=replica.trial,
-        slot=ask.slot,
+        slot=selection.slot,
     )
     if needs & {"loss", "loss_rms"}:
         if not isinstance(engine, MeasuresLosses):
@@ -202,12 +206,12 @@ def _digested(
     )
 
 
-def _told(replica: Replica, ask: Ask, feedback: Feedback) -> str | None:
+def _told(replica: Replica, selection: Selection, feedback: Feedback) -> str | None:
     """Tell the selector; if nothing can be learnt, abandon the slot and return why."""
     try:
-        replica.selector.tell(ask, feedback)
+        replica.selector.tell(selection, feedback)
     except MissingSignalError as reason:
-        replica.selector.abandon(ask)
+        replica.selector.abandon(selection)
         return str(reason)
     except FedelectError:
         raise
@@ -226,7 +230,7 @@ def selector_failed(replica: Replica, error: Exception) -> SelectorError:
 
 def _record(
     replica: Replica,
-    ask: Ask,
+    selection: Selection,
     training: Training,
     feedback: Feedback,
     exchange: Exchange | None,
@@ -240,13 +244,13 @@ def _record(
     return SlotRecord(
         selector=replica.label,
         trial=replica.trial,
-        slot=ask.slot,
+        slot=selection.slot,
         status="done" if note is None else "abandoned",
-        cohort=ask.cohort,
+        cohort=selection.cohort,
         arrivals=tuple(np.sum(training.arrivals, axis=0).tolist()),
         rounds=len(training.arrivals),
         empty_rounds=int(np.count_nonzero(~training.arrivals.any(axis=1))),
-        indices=ask.indices,
+        indices=selection.indices,
         opinions=from_array(feedback.opinions),
         beliefs=None if beliefs is None else from_array(beliefs),
         reward=None if framework == "da" else feedback.reward,  # nobody sees the average there

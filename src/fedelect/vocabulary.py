@@ -42,7 +42,7 @@ EXTRA_SIGNALS: dict[Signal, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class Selection:
     """A selector's question to the world: let `cohort` train in `slot`. Hand it back with `tell` or `abandon`.
 
     Attributes:

@@ -9,9 +9,8 @@ from tests.atlas.made_up import built, plan, trained
 from tests.worlds import digits, tiny
 from tests.worlds import plan as run_plan
 
-from fedelect.atlas import Atlas, AtlasEngine, load_atlas
+from fedelect.atlas import Atlas, AtlasEngine, load_atlas, trainer
 from fedelect.atlas import build as build_module
-from fedelect.atlas.building import trainer
 from fedelect.atlas.file import save_atlas
 from fedelect.atlas.table import LARGEST_LOSS, kept_losses
 from fedelect.errors import ConfigurationError, DataError, RunMismatchError

@@ -17,7 +17,7 @@ from tests.worlds import digits, tiny
 from fedelect.analytics import survey
 from fedelect.atlas import AtlasPlan, build_atlas, cohort_ranks, load_atlas
 from fedelect.atlas import build as build_module
-from fedelect.atlas.building import Parts
+from fedelect.atlas.parts import Parts
 from fedelect.errors import ConfigurationError, FeedbackError, RunLockedError, RunMismatchError
 from fedelect.federation import Job, StackedEngine, initial_model, train
 from fedelect.records.lock import FolderLock

@@ -17,12 +17,12 @@ from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
-from fedelect.runtime.beside import PeerBeside
+from fedelect.runtime.control import ControlClient
+from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
 from fedelect.runtime.roster import read_roster
-from fedelect.runtime.talk import Stop
 from fedelect.simulator import Plan, parse_selectors, simulate
-from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, run_chaos
+from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, run_chaos
 
 Fedelect = Callable[..., tuple[int, str, str]]
 
@@ -72,9 +72,9 @@ def test_a_peer_that_stays_outlives_the_reader_of_its_notices(fedelect: Fedelect
             assert process.stdout is not None and process.stdout.readline()  # who is missing
             process.stdout.close()
             for _ in range(3):
-                with PeerBeside(folder) as peer:
+                with ControlClient(folder) as peer:
                     assert not peer.elect(1, judged=0, opinion=None, within_s=0.5).decided
-            with PeerBeside(folder) as peer:
+            with ControlClient(folder) as peer:
                 peer.tell(Stop())
             assert process.wait(60.0) == 0 and process.stderr is not None and process.stderr.read() == b""
         finally:
@@ -91,7 +91,7 @@ def test_a_peer_that_is_told_to_stop_while_its_input_is_open_ends_without_compla
     with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
             assert process.stdout is not None and process.stdout.readline()  # who is missing
-            with PeerBeside(tmp_path / "fed" / "peer00") as peer:
+            with ControlClient(tmp_path / "fed" / "peer00") as peer:
                 peer.tell(Stop())
             assert process.wait(60.0) == 0 and process.stderr is not None and process.stderr.read() == b""
         finally:

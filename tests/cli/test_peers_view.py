@@ -7,9 +7,9 @@ from rich.console import Console
 
 from fedelect.cli.peers.view import PeersView
 from fedelect.protocol import Certificate, Statement
-from fedelect.runtime.demo import Held
+from fedelect.runtime.demo import ElectionResult
+from fedelect.runtime.host_messages import Agreed, Link, Phase, Skipped
 from fedelect.runtime.launch import Ended
-from fedelect.runtime.talk import Agreed, Link, Phase, Skipped
 
 
 class Clock:
@@ -37,11 +37,11 @@ def shown(view: PeersView) -> list[list[str]]:
     return [line.split() for line in out.getvalue().splitlines()]
 
 
-def held(slot: int, cohort: tuple[int, ...] | None = (0, 2)) -> Held:
+def held(slot: int, cohort: tuple[int, ...] | None = (0, 2)) -> ElectionResult:
     if cohort is None:
-        return Held(slot, None, "nobody came", 1.0, frozenset())
+        return ElectionResult(slot, None, "nobody came", 1.0, frozenset())
     certificate = Certificate(Statement(bytes(32), slot, bytes(32), cohort, bytes(32)), ((0, b""), (1, b"")))
-    return Held(slot, certificate, "", 0.25, frozenset())
+    return ElectionResult(slot, certificate, "", 0.25, frozenset())
 
 
 def phase(slot: int, name: str, sent: int) -> Phase:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedelect.equations.indices import bp_ucb_index, elect, ln_slot, ucb_index, widened
+from fedelect.equations.indices import bp_ucb_index, ln_slot, noise_adjusted, ucb_index
 from fedelect.equations.top_k import top_k
 from fedelect.errors import AvailabilityError
+from fedelect.rules.election import elect
 
 NAN = float("nan")
 
@@ -46,8 +47,8 @@ def test_nobody_known_and_no_belief_is_no_division_by_zero() -> None:
 
 
 def test_noise_widens_as_documented() -> None:
-    assert widened(0.3, 0.0) == 0.3
-    assert widened(1.0, 0.75) == pytest.approx(2.0)
+    assert noise_adjusted(0.3, 0.0) == 0.3
+    assert noise_adjusted(1.0, 0.75) == pytest.approx(2.0)
 
 
 @given(st.lists(st.sampled_from([0.1, 0.5, 0.9]), min_size=1, max_size=12), st.data())

@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import set_values as reference
 
-from fedelect.equations.set_values import (
+from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.rules import (
     SetPosterior,
     SetPrior,
     belief_value,
     best_set,
     elect_set,
-    loss_hunch,
+    loss_surrogate,
 )
-from fedelect.equations.set_values.exact import Factor, ln, membership
-from fedelect.equations.set_values.posterior import NOISES, TRUST
-from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.rules.exact_algebra import Factor, ln, membership
+from fedelect.rules.posterior import NOISES, TRUST
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats
 
@@ -87,13 +87,17 @@ def test_a_hunch_is_one_more_feature_of_a_set() -> None:
             return moods
 
     posterior = SetPosterior(np.array(PLAYED), *told(), np.zeros(4), PRIOR, Told())  # type: ignore[arg-type]
-    felt, felt_played = Told().of(SETS), Told().of(PLAYED)
+    surrogate_score, felt_played = Told().of(SETS), Told().of(PLAYED)
     gram = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in PLAYED])
     gram += np.outer(felt_played, felt_played) + np.diag(posterior.noise / told()[1])
     across = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in SETS])
-    across += np.outer(felt, felt_played)
+    across += np.outer(surrogate_score, felt_played)
     mean = across @ np.linalg.solve(gram, told()[0] - told()[0].mean())
-    variance = PRIOR.covariance(np.array(3.0), 3) + felt**2 - (across * np.linalg.solve(gram, across.T).T).sum(axis=1)
+    variance = (
+        PRIOR.covariance(np.array(3.0), 3)
+        + surrogate_score**2
+        - (across * np.linalg.solve(gram, across.T).T).sum(axis=1)
+    )
     moved = math.sqrt(posterior.scale) * variance / np.sqrt(variance + posterior.noise)
     assert all_bounds(posterior, 1.5) == pytest.approx(mean + 1.5 * moved, abs=1e-9)
 
@@ -102,7 +106,7 @@ def test_the_hunch_is_the_expected_sum_of_squares_judge_by_judge() -> None:
     losses = stream(3, "losses").uniform(0.5, 3.0, (4, 5))
     losses[2, 1] = np.nan
     weights, judges = np.array([2.0, 1.0, 3.0, 1.0]), [0, 1, 3, 4, 6]
-    hunch = loss_hunch(np.array(PLAYED), weights, losses, clients=7, judges=np.array(judges), seed=1)
+    hunch = loss_surrogate(np.array(PLAYED), weights, losses, clients=7, judges=np.array(judges), seed=1)
     literal = reference.hunch(PLAYED, weights, losses, 7, judges)
     found = hunch.of(np.array(SETS))
     slope, shift = np.polyfit(literal, found, 1)
@@ -115,14 +119,14 @@ def test_losses_tell_substitutes_from_complements_before_any_pair_was_played() -
     kind = np.array([0, 0, 1, 1, 2, 2])
     cohorts = [(0, 2), (1, 4), (3, 5)]
     losses = np.array([[0.2 if kind[judge] in kind[list(cohort)] else 2.0 for judge in range(6)] for cohort in cohorts])
-    hunch = loss_hunch(np.array(cohorts), np.ones(3), losses, clients=6, judges=np.arange(6), seed=1)
+    hunch = loss_surrogate(np.array(cohorts), np.ones(3), losses, clients=6, judges=np.arange(6), seed=1)
     alike, unlike = hunch.of(np.array([[0, 1], [2, 3], [4, 5]])), hunch.of(np.array([[0, 3], [1, 2], [0, 5]]))
     assert alike.max() < unlike.min()
 
 
 def test_losses_that_are_all_the_same_or_missing_give_no_hunch() -> None:
     for loss in (1.0, np.nan):
-        hunch = loss_hunch(np.array(PLAYED), np.ones(4), np.full((4, 7), loss), clients=7, judges=EVERYBODY, seed=1)
+        hunch = loss_surrogate(np.array(PLAYED), np.ones(4), np.full((4, 7), loss), clients=7, judges=EVERYBODY, seed=1)
         assert hunch.of(np.array(SETS)).tolist() == [0.0] * len(SETS)
 
 

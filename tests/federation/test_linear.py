@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.reference.federation import hinge_gradient
 
 from fedelect.equations.scores import linear_scores
-from fedelect.federation.linear import LOSSES, gradient, mean_loss
+from fedelect.federation.linear.model import LOSSES, gradient, mean_loss
 from fedelect.federation.local_training import train_locally
 from fedelect.seeds import stream
 from fedelect.vocabulary import Floats, Ints

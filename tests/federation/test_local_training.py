@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.reference.federation import hinge_gradient
 
-from fedelect.federation.linear import LOSSES
+from fedelect.federation.linear.model import LOSSES
 from fedelect.federation.local_training import batch_orders, train_locally
 from fedelect.seeds import stream
 

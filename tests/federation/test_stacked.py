@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, StackedEngine
-from fedelect.federation.stacked import choice, compiled, kernels
+from fedelect.federation.linear import choice, compiled, kernels
 from fedelect.scenario import ChannelConfig, DataConfig, Dataset, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import stream
 
@@ -263,7 +263,7 @@ def test_a_job_that_does_not_fit_and_training_that_diverges_are_refused() -> Non
 def test_without_numba_numpy_does_the_work_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
     for module in ("compiled", "hinge_kernel", "kernels", "vectors"):
-        monkeypatch.delitem(sys.modules, f"fedelect.federation.stacked.{module}")
+        monkeypatch.delitem(sys.modules, f"fedelect.federation.linear.{module}")
     engine = StackedEngine()
     assert engine.name == "stacked-auto-numpy"
     assert difference(engine, world(), jobs_of(2)) < 1e-9

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from fedelect.analytics import judge
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
-from fedelect.federation.pytorch.presets import load_factory
-from fedelect.federation.pytorch.stacked import batches
-from fedelect.federation.torch_engine import TorchEngine, TrainingPath
+from fedelect.federation.torch.engine import TorchEngine, TrainingPath
+from fedelect.federation.torch.presets import load_factory
+from fedelect.federation.torch.stacked import batches
 from fedelect.records import Run, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
@@ -142,7 +142,7 @@ def test_the_stacked_path_agrees_with_the_loop(kind: str, optimiser: str, monkey
     work = jobs(slots=(1,))
     expected = loop.train(scenario, work)
     for numbers in (2**20, 1):  # all in one stack, and each row alone
-        monkeypatch.setattr("fedelect.federation.pytorch.stacked.STACK_NUMBERS", numbers)
+        monkeypatch.setattr("fedelect.federation.torch.stacked.STACK_NUMBERS", numbers)
         for one, other in zip(expected, stacked.train(scenario, work), strict=True):
             assert np.abs(other.model - one.model).max() < 1e-9
             assert np.array_equal(one.arrivals, other.arrivals)
@@ -385,7 +385,7 @@ def test_importing_the_federation_loads_no_torch() -> None:
 
 
 def test_without_torch_the_install_line_is_named() -> None:
-    code = "import sys; sys.modules['torch'] = None; import fedelect.federation.torch_engine"
+    code = "import sys; sys.modules['torch'] = None; import fedelect.federation.torch.engine"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "MissingExtraError: models by PyTorch needs an extra" in done.stderr
     assert "pip install 'fedelect[torch]'" in done.stderr

@@ -7,7 +7,7 @@ from tests.reference.federation import svm_slot
 
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, initial_model, train
-from fedelect.federation.linear import LOSSES, mean_loss
+from fedelect.federation.linear.model import LOSSES, mean_loss
 from fedelect.federation.local_training import train_locally
 from fedelect.scenario import ChannelConfig, DataConfig, Dataset, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import stream

@@ -17,7 +17,7 @@ from tests.flower.what_the_server_sees import Fields, Received
 from tests.runtime.federation_kit import Place, make_federation, place
 from tests.runtime.peers_beside import BesidePeers
 
-from fedelect.flower import ELECTION_ACTION, ElectBeside, Elected
+from fedelect.flower import ELECTION_ACTION, ElectionMod, PeerElected
 from fedelect.records import read_run
 
 L, CLIENTS, BUDGET = 2, 4, 2
@@ -77,14 +77,14 @@ class Federation:
     apps: dict[int, ClientApp] = field(default_factory=dict)
     answers: dict[int, Callable[[Message], RecordDict]] = field(default_factory=dict)
 
-    def strategy(self, **options: Any) -> Elected:
+    def strategy(self, **options: Any) -> PeerElected:
         usual: dict[str, Any] = {
             "rounds_per_slot": L,
             "run": self.out / "run",
             "wait_s": 5.0,
             "roster": self.out / "fed" / "server",
         }
-        return Elected(FedAvg(), **(usual | options))
+        return PeerElected(FedAvg(), **(usual | options))
 
     def answer(self, client: int, change: Callable[[Message, RecordDict], Any]) -> None:
         """Let a node answer what `change` makes of its honest answer."""
@@ -118,7 +118,7 @@ def elective(
         peers.close()
 
 
-def start(fed: Federation, slots: int, **options: Any) -> Elected:
+def start(fed: Federation, slots: int, **options: Any) -> PeerElected:
     """Play slots of one round."""
     strategy = fed.strategy(**({"rounds_per_slot": 1} | options))
     strategy.start(fed.grid, initial_arrays(), num_rounds=slots, timeout=30)
@@ -137,7 +137,7 @@ def app_of(worker: Worker, said: dict[int, float], mods: list[Mod]) -> ClientApp
     def train(message: Message, context: Context) -> Message:
         return Message(worker.train(message), reply_to=message)
 
-    @app.evaluate(ELECTION_ACTION, mods=[ElectBeside()])
+    @app.evaluate(ELECTION_ACTION, mods=[ElectionMod()])
     def evaluate(message: Message, context: Context) -> Message:
         content = worker.evaluate(message)
         metrics = content["metrics"]

@@ -12,7 +12,7 @@ from tests.flower.what_the_server_sees import complaints, kept, secrets_of
 
 from fedelect.analytics import democratized
 from fedelect.records import read_run
-from fedelect.runtime.talk import SLOTS_NAME, decode_logs
+from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
 from fedelect.seeds import derive
 from fedelect.selectors import BpUcb
 from fedelect.vocabulary import Cohort, Feedback
@@ -30,10 +30,10 @@ def dense(folders: dict[int, Path], slots: int) -> list[Cohort]:
     selector = BpUcb(clients=CLIENTS, budget=BUDGET, seed=derive(1, "selection", 0))
     elected = []
     for slot in range(1, slots + 1):
-        ask = selector.ask()
-        elected.append(ask.cohort)
+        selection = selector.ask()
+        elected.append(selection.cohort)
         beliefs = democratized(WHERE, opinions[slot]).feedback.beliefs
-        selector.tell(ask, Feedback(opinions=opinions[slot], beliefs=beliefs))
+        selector.tell(selection, Feedback(opinions=opinions[slot], beliefs=beliefs))
     return elected
 
 

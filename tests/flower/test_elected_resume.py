@@ -14,10 +14,10 @@ from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError, StateError
-from fedelect.flower.elections.peers import PeersDecide
+from fedelect.flower.elections.peers import CertificateSource
 from fedelect.flower.elections.wire import ELECTION, Answer
-from fedelect.runtime.beside import PeerBeside
-from fedelect.runtime.talk import SLOTS_NAME, Begin, decode_logs
+from fedelect.runtime.control import ControlClient
+from fedelect.runtime.host_messages import SLOTS_NAME, Begin, decode_logs
 
 SLOTS = 4
 
@@ -100,7 +100,7 @@ def test_a_server_from_an_old_copy_does_not_end_the_election_that_was_open_when_
     shutil.rmtree(fed.out / "run")
     shutil.copytree(fed.out / "copy", fed.out / "run")
     with contextlib.ExitStack() as beside:
-        asked = [beside.enter_context(PeerBeside(fed.peers.folders[client])) for client in range(2)]
+        asked = [beside.enter_context(ControlClient(fed.peers.folders[client])) for client in range(2)]
         for peer in asked:  # of the four, these were asked for slot 3 before the server died
             peer.tell(Begin(slot=3, judged=2, opinion=0.5))
         start(fed, SLOTS)
@@ -198,7 +198,7 @@ def test_a_history_longer_than_an_answer_is_asked_for_in_parts(
 
 def test_a_saved_chain_is_verified_when_it_is_taken_up(fed: Federation) -> None:
     strategy = start(fed, 2)
-    sound = PeersDecide(fed.out / "fed" / "server")
+    sound = CertificateSource(fed.out / "fed" / "server")
     state: dict[str, Any] = strategy._peers.state()
     sound.restore(state)
     assert sound.chain.certificates == strategy.certificates and sound.state() == state

@@ -13,7 +13,7 @@ from tests.flower.elected_kit import CLIENTS, Federation, elective, runner, star
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
-from fedelect.flower import ElectBeside
+from fedelect.flower import ElectionMod
 from fedelect.flower.elections.wire import ELECTION, MOST_CERTIFICATES, Answer, read_answer
 from fedelect.protocol import Certificate, decode_record, encode
 
@@ -207,12 +207,12 @@ def test_nodes_that_know_of_no_peer_fail_without_words_to_the_server(
 
 def test_the_mod_is_for_elections_only() -> None:
     with pytest.raises(ConfigurationError, match="a metric's name"):
-        ElectBeside(opinion="")
+        ElectionMod(opinion="")
     message = Message(RecordDict(), dst_node_id=1, message_type="evaluate")
     with pytest.raises(ConfigurationError, match="ELECTION_ACTION"):
-        ElectBeside()(message, None, lambda *_: message)  # type: ignore[arg-type]
+        ElectionMod()(message, None, lambda *_: message)  # type: ignore[arg-type]
     strange = Message(RecordDict({"fedelect": ConfigRecord({"slot": 1})}), dst_node_id=1, message_type=ELECTION)
-    reply = ElectBeside()(strange, None, lambda *_: strange)  # type: ignore[arg-type]
+    reply = ElectionMod()(strange, None, lambda *_: strange)  # type: ignore[arg-type]
     assert read_answer(reply.content, 0).outcome == "failed"
 
 

@@ -12,7 +12,7 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, Worker, federation, initi
 from tests.flower.test_goal_directed import K, L, N, directed, records
 
 from fedelect.errors import AvailabilityError, RunError
-from fedelect.flower.messages import exchange
+from fedelect.flower.exchange import exchange
 from fedelect.records import SlotRecord
 from fedelect.selectors import FixedCohort, QuickInitUcb
 

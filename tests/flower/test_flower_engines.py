@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from fedelect.datasets import load_dataset
-from fedelect.equations.cold_start import cold_start_groups
 from fedelect.records import SlotRecord, read_run, to_array
+from fedelect.rules.cold_start import cold_start_groups
 from fedelect.simulator import Plan, parse_selectors, simulate
 
 ROOT = Path(__file__).parents[2]

@@ -61,10 +61,10 @@ def test_the_choices_are_the_selectors(tmp_path: Path) -> None:
     directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=30 * L)
     selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
     for row in records(tmp_path / "run"):
-        ask = selector.ask()
-        assert (ask.cohort, ask.indices) == (row.cohort, row.indices)
+        selection = selector.ask()
+        assert (selection.cohort, selection.indices) == (row.cohort, row.indices)
         assert row.opinions is not None
-        selector.tell(ask, Feedback(opinions=[float(o) for o in row.opinions if o is not None]))
+        selector.tell(selection, Feedback(opinions=[float(o) for o in row.opinions if o is not None]))
 
 
 def test_a_run_is_shown_as_any_other(tmp_path: Path) -> None:

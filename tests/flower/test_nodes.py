@@ -9,8 +9,7 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_array
 from tests.flower.test_goal_directed import L, N, directed
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.flower.messages import Clients, Directory
-from fedelect.flower.messages.nodes import in_order
+from fedelect.flower.nodes import Clients, Directory, in_order
 
 
 def calls_itself(name: str | int | None) -> FakeNode:
@@ -108,7 +107,7 @@ def test_numbers_in_names_are_ordered_as_numbers() -> None:
 
 def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     federation(1)
-    monkeypatch.setattr("fedelect.flower.messages.nodes._INTRODUCTION_S", 0.05)
+    monkeypatch.setattr("fedelect.flower.nodes._INTRODUCTION_S", 0.05)
     grid = FakeGrid([FakeNode(node_id=8, answer=lambda message: None), calls_itself("berlin")])
     directory = Directory(grid)
     for _ in range(4):

@@ -14,7 +14,7 @@ from tests.flower.fake_grid import Worker, federation, initial_arrays
 from tests.flower.test_failures import node
 from tests.flower.test_goal_directed import L, N, directed, records
 
-from fedelect.equations.indices import ucb_index, widened
+from fedelect.equations.indices import noise_adjusted, ucb_index
 from fedelect.errors import ConfigurationError
 from fedelect.flower import OpinionPrivacy, PrivateOpinion, introduce
 from fedelect.flower.opinions import read_survey
@@ -177,7 +177,7 @@ def test_the_noisy_average_is_told_unclipped_with_its_noise(tmp_path: Path) -> N
     assert row.slot == 5 and len(row.indices) == 1
     rewards = [float(one.reward or 0) for one in rows[:4]]
     best = max(rewards)  # all members of the best cold-start group together have its reward as their mean
-    wide = widened(0.1, expected**2)
+    wide = noise_adjusted(0.1, expected**2)
     assert row.indices[0] == pytest.approx(ucb_index(best, 1, slot=5, exploration=wide), abs=1e-9)
     assert wide > 0.1
 

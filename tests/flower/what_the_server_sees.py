@@ -12,8 +12,8 @@ from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Certificate, CertificateChain, PeerConfig, decode_record, encode
+from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, decode_logs
 
 Fields = Mapping[str, Mapping[str, type | str]]
 """By record, by field, its type; of an array, its form as text."""

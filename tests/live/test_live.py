@@ -14,10 +14,10 @@ import pytest
 from tests.sample_runs import sample_run
 
 from fedelect.errors import ConfigurationError
-from fedelect.live import LiveServer, Watch
-from fedelect.live.server import LOOPBACK
 from fedelect.records import open_run
 from fedelect.report import update_of
+from fedelect.report.live import LiveServer, Watch
+from fedelect.report.live.server import LOOPBACK
 
 
 class Clock:
@@ -86,7 +86,7 @@ def test_updates_that_are_costly_are_made_more_rarely(tmp_path: Path, monkeypatc
         clock.now += 1.0
         return update_of(readings)
 
-    monkeypatch.setattr("fedelect.live.watch.update_of", slow)
+    monkeypatch.setattr("fedelect.report.live.watch.update_of", slow)
     with open_run(tmp_path / "run", run.header) as writer:
         watch = Watch([tmp_path / "run"], clock=clock)
         first = watch.news()
@@ -163,7 +163,7 @@ def test_the_usual_port_is_taken_if_free_and_passed_over_if_not(
         taken.bind((LOOPBACK, 0))
         taken.listen()
         usual = taken.getsockname()[1]
-        monkeypatch.setattr("fedelect.live.server.DEFAULT_PORT", usual)
+        monkeypatch.setattr("fedelect.report.live.server.DEFAULT_PORT", usual)
         with LiveServer(Watch([tmp_path])) as elsewhere:
             assert elsewhere.port != usual
     with LiveServer(Watch([tmp_path])) as there:

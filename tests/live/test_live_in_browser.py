@@ -13,8 +13,8 @@ import pytest
 from tests.browser import Browser, browsing
 from tests.sample_runs import sample_run
 
-from fedelect.live import LiveServer, Watch
 from fedelect.records import SelectorEntry, open_run, read_table
+from fedelect.report.live import LiveServer, Watch
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("browser")]
 

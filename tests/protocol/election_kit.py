@@ -25,7 +25,7 @@ from fedelect.protocol import (
     Vote,
     simulated_signers,
 )
-from fedelect.protocol.signed.statements import sealed
+from fedelect.protocol.statements import sealed
 from fedelect.seeds import stream
 
 SIGNERS = simulated_signers(8)

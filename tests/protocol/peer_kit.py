@@ -10,7 +10,6 @@ from tests.protocol.election_kit import (
     value,
 )
 
-from fedelect.equations.cold_start import cold_start_groups
 from fedelect.protocol import (
     BeliefMessage,
     Effect,
@@ -25,6 +24,7 @@ from fedelect.protocol import (
     State,
     Vote,
 )
+from fedelect.rules.cold_start import cold_start_groups
 
 PATHS = config(edges=PATH, seed=3)  # client 1 sits between 0 and 2; R = 3
 EVIDENCE = config(edges=PATH, reading="evidence")

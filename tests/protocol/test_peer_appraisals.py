@@ -29,8 +29,8 @@ from fedelect.protocol import (
     map_hash,
     to_claim,
 )
-from fedelect.protocol.history.chain import HISTORY_LIMIT
-from fedelect.protocol.signed.statements import sealed
+from fedelect.protocol.chain import HISTORY_LIMIT
+from fedelect.protocol.statements import sealed
 from fedelect.seeds import stream
 from fedelect.selectors import BpGp
 from fedelect.vocabulary import Cohort, Feedback
@@ -68,9 +68,9 @@ def dense(slots: int) -> list[Cohort]:
     selector = BpGp(clients=4, budget=2, seed=1)
     cohorts = []
     for slot in range(1, slots + 1):
-        ask = selector.ask()
-        cohorts.append(ask.cohort)
-        selector.tell(ask, Feedback(beliefs=[opinion_of(slot, client) ** 2 for client in range(4)]))
+        selection = selector.ask()
+        cohorts.append(selection.cohort)
+        selector.tell(selection, Feedback(beliefs=[opinion_of(slot, client) ** 2 for client in range(4)]))
     return cohorts
 
 

@@ -6,7 +6,7 @@ from tests.protocol.peer_kit import EVIDENCE, PATHS, belief, flooding_peer, goss
 
 from fedelect.errors import LocalProtocolError
 from fedelect.protocol import BeliefMessage, BeliefSettled, CohortAgreed, Deadline, SlotSkipped, State, Wait
-from fedelect.protocol.slot import Attendance
+from fedelect.protocol.attendance import Attendance
 
 COMPLETE = tuple((one, other) for one in range(4) for other in range(one + 1, 4))
 

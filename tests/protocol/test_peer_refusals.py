@@ -36,8 +36,8 @@ from fedelect.protocol import (
     HistoryMessage,
     HistoryRequest,
     ImpossibleMove,
-    LiarProven,
     Message,
+    MisbehaviourProven,
     Peer,
     Persist,
     State,
@@ -55,7 +55,7 @@ def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
     peer.receive(gossip(0, (one,), number=1))
     effects = peer.receive(gossip(2, (other, value(EVIDENCE, 2), value(EVIDENCE, 3)), number=4))
     proof = TwoValues(one, other)
-    assert [Persist(proof), LiarProven(proof)] == effects[:2]
+    assert [Persist(proof), MisbehaviourProven(proof)] == effects[:2]
     ballot = stored(peer.receive(gossip(0, number=4)))
     assert isinstance(ballot, Vote) and 0 not in ballot.statement.cohort
     heir = make_peer(EVIDENCE, 1, [proof])
@@ -67,7 +67,7 @@ def test_two_blinds_are_two_values() -> None:
     peer = flooding_peer()
     one, other = (value(EVIDENCE, 0, blind=bytes([number]) * 16) for number in (1, 2))
     peer.receive(gossip(0, (one,), number=1))
-    assert LiarProven(TwoValues(one, other)) in peer.receive(gossip(2, (other,), number=1))
+    assert MisbehaviourProven(TwoValues(one, other)) in peer.receive(gossip(2, (other,), number=1))
 
 
 def test_two_votes_of_one_client_are_proven() -> None:
@@ -76,7 +76,7 @@ def test_two_votes_of_one_client_are_proven() -> None:
     other = vote(statement(EVIDENCE, cohort=(0, 3)), 0)
     peer.receive(gossip(0, (), (vote(ballot.statement, 0),), number=4))
     effects = peer.receive(gossip(2, (), (other,), number=4))
-    assert LiarProven(TwoVotes(vote(ballot.statement, 0), other)) in effects
+    assert MisbehaviourProven(TwoVotes(vote(ballot.statement, 0), other)) in effects
 
 
 def test_a_mean_that_moves_without_an_election_is_proven_a_lie() -> None:
@@ -205,9 +205,11 @@ def test_a_relayed_proof_is_believed_if_it_proves_something() -> None:
         peer.receive(empty)
     assert peer.proofs == {}
     proof = TwoValues(one, other)
-    assert LiarProven(proof) in peer.receive(replace(gossip(0), entries=(proof,)))
+    assert MisbehaviourProven(proof) in peer.receive(replace(gossip(0), entries=(proof,)))
     votes = tuple(vote(statement(EVIDENCE, cohort=cohort), 3) for cohort in ((0, 1), (1, 2)))
-    assert not any(isinstance(effect, LiarProven) for effect in peer.receive(gossip(0, (), votes)))  # that is known
+    assert not any(
+        isinstance(effect, MisbehaviourProven) for effect in peer.receive(gossip(0, (), votes))
+    )  # that is known
     assert peer.proofs == {3: proof}
 
 

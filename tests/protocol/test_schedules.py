@@ -33,7 +33,7 @@ from fedelect.protocol import (
     to_claim,
 )
 from fedelect.seeds import stream
-from fedelect.simulator.chaos.watch import Watch
+from fedelect.testing.chaos.watch import Watch
 
 EDGES = ((0, 1), (0, 4), (1, 2), (1, 3), (2, 3), (3, 4))
 COUPLINGS = (0.4, -0.3, 0.2, 0.5, -0.6, 0.1)

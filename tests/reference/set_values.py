@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedelect.equations.set_values import SetPrior
+from fedelect.rules import SetPrior
 from fedelect.vocabulary import Cohort, Floats
 
 

@@ -11,7 +11,7 @@ from fedelect.equations.intervals import mean_band
 from fedelect.records import Run, from_array, opinion_curves
 from fedelect.report import gather_all, read_all
 from fedelect.report.data import charts_data, places_of
-from fedelect.report.gather import ELECTED, EVERYBODY, Gathering
+from fedelect.report.gather import ELECTED, EVERYBODY, RunAccumulator
 from fedelect.vocabulary import Ints
 
 
@@ -74,7 +74,7 @@ def test_the_curves_are_the_means_and_half_widths_of_the_records() -> None:
 
 def test_records_may_come_in_any_order() -> None:
     run = with_beliefs()
-    forwards, backwards = (Gathering(run.header, name="x") for _ in range(2))
+    forwards, backwards = (RunAccumulator(run.header, name="x") for _ in range(2))
     for record in run.records:
         forwards.add(record)
     for record in reversed(run.records):
@@ -84,7 +84,7 @@ def test_records_may_come_in_any_order() -> None:
 
 def test_what_was_gathered_does_not_change_when_more_comes() -> None:
     run = with_beliefs()
-    gathering = Gathering(run.header, name="x")
+    gathering = RunAccumulator(run.header, name="x")
     for record in run.records[:4]:
         gathering.add(record)
     early = gathering.result()

@@ -20,12 +20,14 @@ def played(atlas: Atlas, *, beliefs_count: bool) -> tuple[Floats, NDArray[np.int
     for trial in range(TRIALS):
         selector = BpUcb(clients=clients, budget=5, exploration=0.01, seed=derive(1, "selection", trial))
         for training_seed in stream(1, "beliefs", trial).integers(atlas.seeds, size=SLOTS).tolist():
-            ask = selector.ask()
-            told = democratized(atlas.world, atlas.opinions(int(atlas.rank(ask.cohort)), training_seed)).feedback
+            selection = selector.ask()
+            told = democratized(atlas.world, atlas.opinions(int(atlas.rank(selection.cohort)), training_seed)).feedback
             assert told.beliefs is not None
             shares += told.beliefs / told.beliefs.sum() / (TRIALS * SLOTS)
-            counts[trial, list(ask.cohort)] += 1
-            selector.tell(ask, told if beliefs_count else Feedback(opinions=told.opinions, beliefs=np.ones(clients)))
+            counts[trial, list(selection.cohort)] += 1
+            selector.tell(
+                selection, told if beliefs_count else Feedback(opinions=told.opinions, beliefs=np.ones(clients))
+            )
         means[trial] = selector.means
     return shares, counts, means
 

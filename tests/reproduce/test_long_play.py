@@ -36,9 +36,9 @@ def asked_and_told(atlas: Atlas, selector: Selector, *, trial: int, slots: int, 
     ranks: dict[Cohort, int] = {cohort: rank for rank, cohort in enumerate(itertools.combinations(range(6), 2))}
     elected = []
     for slot in range(slots):
-        ask = selector.ask()
-        elected.append(ranks[ask.cohort])
-        selector.tell(ask, told(elected[-1], seeds[slot]))
+        selection = selector.ask()
+        elected.append(ranks[selection.cohort])
+        selector.tell(selection, told(elected[-1], seeds[slot]))
     return elected
 
 

@@ -165,7 +165,7 @@ class Slow:
         self.now += 1.0 if self._asked <= 3 else 0.002
         return "an ask"
 
-    def tell(self, ask: str, feedback: Feedback) -> None:
+    def tell(self, selection: str, feedback: Feedback) -> None:
         self.now += 0.001
 
 

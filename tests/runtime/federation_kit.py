@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from fedelect.analytics import democratized
-from fedelect.runtime.demo import ServerSide, couplings_for, settings_for
+from fedelect.runtime.demo import ElectionServer, couplings_for, settings_for
+from fedelect.runtime.host_messages import Command, Notice, Stop
 from fedelect.runtime.identity import found, member_names, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended
 from fedelect.runtime.node import Node
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Command, Notice, Stop
 from fedelect.runtime.transport import Inbox, MemoryNetwork, MemoryTransport
 from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
 from fedelect.seeds import derive, stream
@@ -66,12 +66,12 @@ def dense_cohorts(
     dense = kind(clients=where.clients, budget=where.config.budget, seed=derive(seed, "selection", 0))
     elected = []
     for slot in range(1, slots + 1):
-        ask = dense.ask()
-        elected.append((ask.cohort, tuple(ask.indices)))
+        selection = dense.ask()
+        elected.append((selection.cohort, tuple(selection.indices)))
         given = opinions_of(slot, where.clients)
         opinions = np.array([np.nan if one is None else one for one in given.values()])
         feedback = democratized(where, opinions).feedback
-        dense.tell(ask, Feedback(opinions=opinions, beliefs=feedback.beliefs))
+        dense.tell(selection, Feedback(opinions=opinions, beliefs=feedback.beliefs))
     return elected
 
 
@@ -180,7 +180,9 @@ class MemoryCrew:
             self.stop(client)
 
 
-def hold_all(server: ServerSide, where: Place, slots: int, *, first: int = 1, within_s: float = 40.0) -> list[Cohort]:
+def hold_all(
+    server: ElectionServer, where: Place, slots: int, *, first: int = 1, within_s: float = 40.0
+) -> list[Cohort]:
     """Hold the elections of these slots with the opinions of `opinions_of`; each must be decided by everybody."""
     everybody = frozenset(range(where.clients))
     cohorts = []

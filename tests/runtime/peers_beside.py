@@ -5,10 +5,10 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedelect.runtime.beside import PeerBeside
+from fedelect.runtime.control import ControlClient
+from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.identity import read_identity
 from fedelect.runtime.process import serve
-from fedelect.runtime.talk import Stop
 from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
 
 
@@ -44,7 +44,7 @@ class BesidePeers:
         assert ready.wait(20.0)
 
     def stop(self, client: int) -> None:
-        with PeerBeside(self.folders[client]) as peer:
+        with ControlClient(self.folders[client]) as peer:
             peer.tell(Stop())
         self._threads[client].join(20.0)
         assert not self._threads[client].is_alive()

@@ -10,11 +10,11 @@ import pytest
 from tests.runtime.federation_kit import Place, make_federation, opinions_of
 
 from fedelect.protocol import SignedValue, Vote
-from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.demo import ElectionServer
+from fedelect.runtime.host_messages import Notice
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.launch import Ended, PeerProcesses
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Notice
 
 START_S = 120.0
 QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 8, "slot_s": 40.0}
@@ -23,7 +23,7 @@ QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 8, "slot_s": 
 class Real:
     """A federation of real processes.
 
-    `wraps` is as in `Crew`. `on_notice` is called with whatever a peer says while an election is held.
+    `wraps` is as in `PeerProcesses`. `on_notice` is called with whatever a peer says while an election is held.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class Real:
     ) -> None:
         self.where = where
         self.roster, self.folders = make_federation(out, where, **settings)
-        self.crew = Crew(self.folders, wraps)
+        self.crew = PeerProcesses(self.folders, wraps)
         self.heard: list[tuple[int, Notice | Ended]] = []
         self.on_notice: Callable[[int, Notice | Ended], None] = lambda client, notice: None
-        self.server = ServerSide(self.crew, self.roster.config(), Ed25519Verifier(), self._hear)
+        self.server = ElectionServer(self.crew, self.roster.config(), Ed25519Verifier(), self._hear)
 
     def _hear(self, client: int, notice: Notice | Ended) -> None:
         self.heard.append((client, notice))

@@ -19,11 +19,20 @@ from tests.runtime.peers_beside import BesidePeers
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.protocol import Certificate, CertificateChain, decode_record
-from fedelect.runtime.beside import CONTROL_NAME, Control, Heard, PeerBeside
-from fedelect.runtime.beside.control import dial
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.control import CONTROL_NAME, Control, ControlClient, ElectionReply
+from fedelect.runtime.control.server import dial
+from fedelect.runtime.host_messages import (
+    SLOTS_NAME,
+    Begin,
+    Greeting,
+    Skipped,
+    Trouble,
+    decode_logs,
+    decode_notice,
+    encode_line,
+)
+from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Begin, Greeting, Skipped, Trouble, decode_logs, decode_notice, encode_line
 
 WHERE = place(clients=4, budget=2)
 GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
@@ -37,17 +46,17 @@ def peers(tmp_path: Path) -> Iterator[BesidePeers]:
     running.close()
 
 
-def elect(peers: BesidePeers, slot: int, **others: Any) -> dict[int, Heard]:
+def elect(peers: BesidePeers, slot: int, **others: Any) -> dict[int, ElectionReply]:
     return elect_with(peers.folders, slot, **others)
 
 
-def elect_with(folders: dict[int, Path], slot: int, **others: Any) -> dict[int, Heard]:
+def elect_with(folders: dict[int, Path], slot: int, **others: Any) -> dict[int, ElectionReply]:
     """Everybody takes part by its control socket, as four programs would."""
     given = opinions_of(slot - 1, WHERE.clients) if slot > 1 else dict.fromkeys(range(WHERE.clients))
-    heard: dict[int, Heard] = {}
+    heard: dict[int, ElectionReply] = {}
 
     def one(client: int) -> None:
-        with PeerBeside(folders[client]) as peer:
+        with ControlClient(folders[client]) as peer:
             assert peer.greeting.client == client
             heard[client] = peer.elect(slot, judged=slot - 1, opinion=given[client], within_s=30.0, **others)
 
@@ -74,9 +83,9 @@ def test_elections_by_control_sockets_are_those_of_the_dense_form(peers: BesideP
 def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it_missed(peers: BesidePeers) -> None:
     first = elect(peers, 1)
     elect(peers, 2)
-    with PeerBeside(peers.folders[0]) as peer:
+    with ControlClient(peers.folders[0]) as peer:
         again = peer.elect(2, judged=1, opinion=0.9, after=0, within_s=10.0)
-    with PeerBeside(peers.folders[0]) as peer:
+    with ControlClient(peers.folders[0]) as peer:
         only = peer.elect(2, judged=1, opinion=0.9, after=1, within_s=10.0)
     assert again.decided and len(again.certificates) == 2
     assert again.certificates[1:] == only.certificates
@@ -87,18 +96,18 @@ def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
     peers: BesidePeers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = [elect(peers, slot, after=slot - 1)[0].certificates[0] for slot in range(1, 6)]
-    monkeypatch.setattr("fedelect.runtime.beside.asking.PAGE", 2)
+    monkeypatch.setattr("fedelect.runtime.control.client.PAGE", 2)
     for after in (0, 1):
-        with PeerBeside(peers.folders[0]) as peer:
+        with ControlClient(peers.folders[0]) as peer:
             heard = peer.elect(2, judged=1, opinion=0.9, after=after, within_s=10.0)
-        assert heard == Heard(tuple(shown[after:]), True)
+        assert heard == ElectionReply(tuple(shown[after:]), True)
 
 
 def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
-    early: list[Heard] = []
+    early: list[ElectionReply] = []
 
     def begin() -> None:
-        with PeerBeside(peers.folders[0]) as peer:
+        with ControlClient(peers.folders[0]) as peer:
             early.append(peer.elect(1, judged=0, opinion=None, within_s=30.0))
 
     waiting = [threading.Thread(target=begin) for _ in range(2)]  # as when a server has restarted
@@ -112,23 +121,23 @@ def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: Besi
 
 
 def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
-    with PeerBeside(peers.folders[0]) as peer:
+    with ControlClient(peers.folders[0]) as peer:
         heard = peer.elect(1, judged=0, opinion=None, within_s=0.5)
     assert not heard.decided and heard.certificates == () and "0.5 s" in heard.reason
     elect(peers, 2)
-    with PeerBeside(peers.folders[0]) as peer:
+    with ControlClient(peers.folders[0]) as peer:
         late = peer.elect(1, judged=0, opinion=None, after=0, within_s=10.0)
     assert not late.decided and "cannot begin" in late.reason
 
 
 def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: BesidePeers) -> None:
     first = elect(peers, 1)[0].certificates
-    with PeerBeside(peers.folders[0]) as new, PeerBeside(peers.folders[0]) as old:
+    with ControlClient(peers.folders[0]) as new, ControlClient(peers.folders[0]) as old:
         new.tell(Begin(slot=4, judged=1, opinion=0.25))
         assert new._recount(1, {}, time.monotonic() + 30.0)  # is answered after it has begun
         late = old.elect(3, judged=2, opinion=0.75, after=1, within_s=10.0)
         assert not late.decided and "slot 4 is being elected for" in late.reason
-        assert old.elect(1, judged=0, opinion=None, within_s=10.0) == Heard(first, True)
+        assert old.elect(1, judged=0, opinion=None, within_s=10.0) == ElectionReply(first, True)
         heard = elect(peers, 4, after=1)
     assert all(one.decided for one in heard.values())
     peers.close()
@@ -140,13 +149,13 @@ def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: Besid
     socket = peers.folders[1] / CONTROL_NAME
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
-    with PeerBeside(peers.folders[1]) as peer:
+    with ControlClient(peers.folders[1]) as peer:
         peers.stop(1)
         with pytest.raises(RunError, match="went away"):
             peer.elect(1, judged=0, opinion=None, within_s=5.0)
     assert not socket.exists()
     with pytest.raises(RunError, match="--control"):
-        PeerBeside(peers.folders[1])
+        ControlClient(peers.folders[1])
 
 
 NO_COMMANDS = (
@@ -173,7 +182,7 @@ def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers
     assert "cannot judge" in answer_to(peers.folders[2], encode_line(Begin(slot=2, judged=1, model=str(model))))
     odd = encode_line(Begin(slot=2, judged=1, model="a\0b"))
     assert "cannot judge" in answer_to(peers.folders[2], odd)
-    with PeerBeside(peers.folders[2]) as peer:
+    with ControlClient(peers.folders[2]) as peer:
         peer.tell(Begin(slot=1))
     assert all(heard.decided for heard in elect(peers, 1).values())
 
@@ -216,7 +225,7 @@ def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Listener, "accept", accept)
     control = Control(tmp_path, GREETING, lambda line: None)
-    with PeerBeside(tmp_path) as peer:
+    with ControlClient(tmp_path) as peer:
         assert peer.greeting == GREETING
     control.close()
     assert len(calls) > 2
@@ -225,13 +234,13 @@ def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch
 def test_a_peer_that_hangs_is_given_up_also_when_too_many_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fedelect.runtime.beside.asking._GREETING_S", 0.3)
+    monkeypatch.setattr("fedelect.runtime.control.client._GREETING_S", 0.3)
     with Listener(str(tmp_path / CONTROL_NAME), family="AF_UNIX", backlog=2):  # as one that is stopped: accepts nobody
         began = time.monotonic()
         said = []
         for _ in range(5):
             with pytest.raises(RunError, match="hangs") as told:
-                PeerBeside(tmp_path)
+                ControlClient(tmp_path)
             said.append(str(told.value))
         assert time.monotonic() - began < 10.0
     assert "did not greet" in said[0] and "takes no connection" in said[-1]
@@ -298,7 +307,7 @@ def ends(hear: Callable[[], bytes]) -> bool:
 @pytest.mark.integration
 def test_real_processes_elect_by_their_control_sockets(tmp_path: Path) -> None:
     roster, folders = make_federation(tmp_path / "fed", WHERE)
-    with Crew(folders, control=True) as crew:
+    with PeerProcesses(folders, control=True) as crew:
         crew.start_all(120.0)
         shown = [elect_with(folders, slot) for slot in (1, 2, 3)]
         assert crew.stop_all(120.0) == frozenset()  # one that is killed leaves its socket

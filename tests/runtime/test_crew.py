@@ -12,11 +12,11 @@ from tests.worlds import digits, tiny
 
 from fedelect.errors import RunError
 from fedelect.records import read_run, sorted_records
-from fedelect.runtime.demo import Demo, ServerSide, play_demo
-from fedelect.runtime.launch import LOG_NAME, Crew
+from fedelect.runtime.demo import Demo, ElectionServer, play_demo
+from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
+from fedelect.runtime.launch import LOG_NAME, PeerProcesses
 from fedelect.runtime.process import END_S
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, decode_logs
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ import sys, time
 sys.path[:] = sys.argv[6:]
 del sys.argv[1:4]
 from fedelect.runtime import process
-from fedelect.runtime.talk import Stop
+from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.transport import Inbox
 get = Inbox.get
 def slowly(self, *wait_s):
@@ -39,8 +39,8 @@ process.main()
 WRAP = (sys.executable, "-c", SLOW)
 
 
-def slow_crew(folders: Mapping[int, Path], slow: frozenset[int] | None = None, **options: object) -> Crew:
-    return Crew(folders, {client: WRAP for client in folders if slow is None or client in slow}, **options)  # type: ignore[arg-type]
+def slow_crew(folders: Mapping[int, Path], slow: frozenset[int] | None = None, **options: object) -> PeerProcesses:
+    return PeerProcesses(folders, {client: WRAP for client in folders if slow is None or client in slow}, **options)  # type: ignore[arg-type]
 
 
 def test_peers_that_are_told_to_stop_are_waited_for_and_note_their_last_slot(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_peers_that_are_told_to_stop_are_waited_for_and_note_their_last_slot(tmp
     roster, folders = make_federation(tmp_path / "fed", where)
     with slow_crew(folders, frozenset({1})) as crew:
         crew.start_all(START_S)
-        hold_all(ServerSide(crew, roster.config(), Ed25519Verifier()), where, 1)
+        hold_all(ElectionServer(crew, roster.config(), Ed25519Verifier()), where, 1)
         assert 1 in crew.stop_all(0.1)
         assert crew.stop_all(START_S) == frozenset()
     for folder in folders.values():

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.runtime.federation_kit import dense_cohorts, hold_all, make_federation, opinions_of, place
 
-from fedelect.runtime.demo import ServerSide
-from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.demo import ElectionServer
+from fedelect.runtime.host_messages import Agreed, Link, Notice, Skipped
+from fedelect.runtime.launch import Ended, PeerProcesses
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Agreed, Link, Notice, Skipped
 
 pytestmark = pytest.mark.integration
 
@@ -98,9 +98,9 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
         tmp_path / "fed", place(), at=lab.addresses, faults=1, resend_s=0.3, patience=5, slot_s=20.0
     )
     heard: list[tuple[int, Notice | Ended]] = []
-    with Crew(folders, {client: lab.wrap(client) for client in folders}) as crew:
+    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)
-        server = ServerSide(crew, roster.config(), Ed25519Verifier(), lambda *said: heard.append(said))
+        server = ElectionServer(crew, roster.config(), Ed25519Verifier(), lambda *said: heard.append(said))
         hold_all(server, place(), 2)
         lab.rules(*(f"{way} drop" for way in crossing({0, 1}, {2, 3, 4})))
         server.begin_with(3, judged=2, opinions=opinions_of(2, CLIENTS))
@@ -143,10 +143,10 @@ def test_one_packet_in_ten_lost_costs_time_and_changes_nothing(lab: Lab, tmp_pat
     roster, folders = make_federation(
         tmp_path / "fed", place(), at=lab.addresses, resend_s=3.0, patience=30, slot_s=90.0
     )  # TCP can stall for longer than a link's lease; for two resend intervals a link that is down is still waited for
-    with Crew(folders, {client: lab.wrap(client) for client in folders}) as crew:
+    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)
         lab.rules("numgen random mod 100 < 10 counter drop")
-        server = ServerSide(crew, roster.config(), Ed25519Verifier())
+        server = ElectionServer(crew, roster.config(), Ed25519Verifier())
         began = time.monotonic()
         cohorts = hold_all(server, place(), 4, within_s=120.0)
         print(f"4 slots in {time.monotonic() - began:.1f} s, {lab.dropped()} packets lost")

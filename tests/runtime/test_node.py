@@ -9,25 +9,27 @@ import pytest
 from tests.runtime.federation_kit import MemoryCrew, dense_cohorts, hold_all, make_federation, opinions_of, place
 
 from fedelect.protocol import FRAME_LIMIT, SignedValue, Vote
-from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.demo import ElectionServer
+from fedelect.runtime.host_messages import SLOTS_NAME, Begin, Link, Missing, Phase, Skipped, Trouble, decode_logs
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Begin, Link, Missing, Phase, Skipped, Trouble, decode_logs
 from fedelect.runtime.transport import LinkDown, LinkUp, MemoryNetwork
 from fedelect.seeds import stream
 
 PHASES = ("exchanging", "flooding", "certifying", "decided")
-Crews = Callable[..., tuple[MemoryCrew, ServerSide, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryCrew, ElectionServer, dict[int, Path]]]
 
 
 @pytest.fixture
 def crews(tmp_path: Path) -> Iterator[Crews]:
     made: list[MemoryCrew] = []
 
-    def make(network: MemoryNetwork | None = None, **settings: Any) -> tuple[MemoryCrew, ServerSide, dict[int, Path]]:
+    def make(
+        network: MemoryNetwork | None = None, **settings: Any
+    ) -> tuple[MemoryCrew, ElectionServer, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", place(), **settings)
         made.append(MemoryCrew(folders, network or MemoryNetwork()))
-        return made[0], ServerSide(made[0], roster.config(), Ed25519Verifier()), folders
+        return made[0], ElectionServer(made[0], roster.config(), Ed25519Verifier()), folders
 
     yield make
     for crew in made:
@@ -183,7 +185,7 @@ def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_
 def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(crews: Crews) -> None:
     crew, server, _ = crews()
     cohorts = hold_all(server, place(), 3)
-    late = ServerSide(crew, crew.config, Ed25519Verifier())
+    late = ElectionServer(crew, crew.config, Ed25519Verifier())
     late.begin_with(4, judged=3, opinions=opinions_of(3, 5))
     held = late.hold(4, within_s=20.0)
     assert held.certificate is not None

@@ -20,29 +20,29 @@ from tests.runtime.federation_kit import (
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, Appraisal, SignedValue, Vote
-from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.demo import ElectionServer
+from fedelect.runtime.host_messages import SLOTS_NAME, Trouble, decode_logs
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
-from fedelect.runtime.launch import Crew
+from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.roster import ROSTER_NAME, Settings, read_roster
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Trouble, decode_logs
 from fedelect.runtime.transport import MemoryNetwork
 
 WHERE = place(clients=5, budget=2)
 EVERYBODY = frozenset(range(5))
 START_S = 120.0
 
-Crews = Callable[..., tuple[MemoryCrew, ServerSide, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryCrew, ElectionServer, dict[int, Path]]]
 
 
 @pytest.fixture
 def crews(tmp_path: Path) -> Iterator[Crews]:
     made: list[MemoryCrew] = []
 
-    def make(**settings: Any) -> tuple[MemoryCrew, ServerSide, dict[int, Path]]:
+    def make(**settings: Any) -> tuple[MemoryCrew, ElectionServer, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
         made.append(MemoryCrew(folders, MemoryNetwork()))
-        return made[0], ServerSide(made[0], roster.config(), Ed25519Verifier()), folders
+        return made[0], ElectionServer(made[0], roster.config(), Ed25519Verifier()), folders
 
     yield make
     for crew in made:
@@ -59,14 +59,14 @@ def votes_of(folder: Path) -> list[int]:
     return [record.statement.slot for record in records_of(folder) if isinstance(record, Vote)]
 
 
-def worths_of(folders: dict[int, Path], server: ServerSide) -> list[float]:
+def worths_of(folders: dict[int, Path], server: ElectionServer) -> list[float]:
     """What the map of each certified slot said; who had a certificate before it voted keeps no appraisal of it."""
     kept = [record for folder in folders.values() for record in records_of(folder) if isinstance(record, Appraisal)]
     by_certificate = {record.certificate: record.worth for record in kept}
     return [by_certificate[one.identity] for one in server.chain.certificates]
 
 
-def check_appraised(folder: Path, server: ServerSide) -> None:
+def check_appraised(folder: Path, server: ElectionServer) -> None:
     """When this peer voted last, it knew the worth of all of history."""
     last = votes_of(folder)[-1]
     kept = {record.certificate for record in records_of(folder) if isinstance(record, Appraisal)}
@@ -165,9 +165,9 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
     in_memory = hold_all(server, WHERE, 10)
     memory.close()
     roster, real_folders = make_federation(tmp_path / "real", WHERE, rule="bp-gp")
-    with Crew(real_folders) as crew:
+    with PeerProcesses(real_folders) as crew:
         crew.start_all(START_S)
-        in_processes = hold_all(ServerSide(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
+        in_processes = hold_all(ElectionServer(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
         numbers = [process.number for process in crew.processes.values()]
         crew.stop_all(START_S)  # their notes are read below
     assert in_processes == in_memory == [cohort for cohort, _ in dense]
@@ -186,9 +186,9 @@ def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_
     settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 15, "slot_s": 40.0}
     roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
     heard: list[object] = []
-    with Crew(folders) as crew:
+    with PeerProcesses(folders) as crew:
         crew.start_all(START_S)
-        server = ServerSide(crew, roster.config(), Ed25519Verifier(), lambda client, notice: heard.append(notice))
+        server = ElectionServer(crew, roster.config(), Ed25519Verifier(), lambda client, notice: heard.append(notice))
 
         def elect(slot: int, clients: frozenset[int]) -> None:
             given = opinions_of(slot - 1, 5) if slot > 1 else dict.fromkeys(EVERYBODY)

@@ -14,13 +14,13 @@ from tests.runtime.federation_kit import MemoryCrew, dense_cohorts, hold_all, ma
 from tests.runtime.real_kit import QUICK, START_S, Real, real, votes_of
 
 from fedelect.protocol import FRAME_LIMIT, GossipMessage, SignedValue, encode
-from fedelect.runtime.demo import ServerSide
+from fedelect.runtime.demo import ElectionServer
+from fedelect.runtime.host_messages import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity, renew
-from fedelect.runtime.launch import Crew, Ended
+from fedelect.runtime.launch import Ended, PeerProcesses
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
 from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
 
@@ -33,7 +33,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts(tm
     roster, folders = make_federation(tmp_path / "memory", where)
     memory = MemoryCrew(folders, MemoryNetwork())
     try:
-        in_memory = hold_all(ServerSide(memory, roster.config(), Ed25519Verifier()), where, 8)
+        in_memory = hold_all(ElectionServer(memory, roster.config(), Ed25519Verifier()), where, 8)
     finally:
         memory.close()
     with real(tmp_path / "real", where) as fed:
@@ -224,10 +224,10 @@ def running(number: int) -> bool:
 
 def test_a_folder_that_is_in_use_cannot_be_run_twice_and_a_lone_copy_says_who_is_missing(tmp_path: Path) -> None:
     with real(tmp_path / "fed", place(clients=3, steps=(1,))) as fed:
-        twin = Crew({0: fed.folders[0]})
+        twin = PeerProcesses({0: fed.folders[0]})
         with twin, pytest.raises(Exception, match="is being written by"):
             twin.start_all(START_S)
         copy = tmp_path / "copy"
         shutil.copytree(fed.folders[0], copy)
-        with Crew({0: copy}) as second, pytest.raises(Exception, match="cannot listen"):
+        with PeerProcesses({0: copy}) as second, pytest.raises(Exception, match="cannot listen"):
             second.start_all(START_S)

@@ -14,7 +14,7 @@ from fedelect.errors import (
     FeedbackError,
     MissingSignalError,
     SelectorError,
-    StaleAskError,
+    StaleSelectionError,
     StateError,
 )
 from fedelect.selectors import AbstractSelector, BpUcb, QuickInitUcb, RandomCohort, SubsetUcb
@@ -36,21 +36,21 @@ def test_exploration_must_be_a_number_not_below_zero(kind: type[QuickInitUcb], m
 
 def test_every_mistake_leaves_the_selector_as_it_was() -> None:
     selector = QuickInitUcb(clients=4, budget=2, exploration=1.0, seed=7)
-    ask = selector.ask()
+    selection = selector.ask()
     before = selector.state()
     with pytest.raises(FeedbackError, match="3 values but there are 4 clients"):
-        selector.tell(ask, Feedback(opinions=[0.1, 0.2, 0.3]))
+        selector.tell(selection, Feedback(opinions=[0.1, 0.2, 0.3]))
     with pytest.raises(FeedbackError):
-        selector.tell(ask, Feedback(opinions=[0.1, 0.2, 0.3, 1.3]))
+        selector.tell(selection, Feedback(opinions=[0.1, 0.2, 0.3, 1.3]))
     with pytest.raises(MissingSignalError, match="'reward'"):
-        selector.tell(ask, Feedback(opinions=[np.nan] * 4))
+        selector.tell(selection, Feedback(opinions=[np.nan] * 4))
     assert selector.state() == before
-    selector.tell(ask, Feedback(opinions=[0.1, 0.2, 0.3, 0.4]))
-    with pytest.raises(StaleAskError, match="slot 1 is closed"):
-        selector.tell(ask, Feedback(reward=0.5))
+    selector.tell(selection, Feedback(opinions=[0.1, 0.2, 0.3, 0.4]))
+    with pytest.raises(StaleSelectionError, match="slot 1 is closed"):
+        selector.tell(selection, Feedback(reward=0.5))
     selector.ask()
-    with pytest.raises(StaleAskError, match="is not the open ask"):
-        selector.tell(ask, Feedback(reward=0.5))
+    with pytest.raises(StaleSelectionError, match="is not the open ask"):
+        selector.tell(selection, Feedback(reward=0.5))
 
 
 @pytest.mark.parametrize("kind", [SubsetUcb, QuickInitUcb, BpUcb, RandomCohort])
@@ -71,10 +71,10 @@ def test_what_is_no_ask_feedback_state_or_list_is_refused() -> None:
     selector = RandomCohort(clients=4, budget=2, seed=7)
     with pytest.raises(ConfigurationError, match="available must be client numbers"):
         selector.ask(3)  # type: ignore[arg-type]
-    ask = selector.ask()
+    selection = selector.ask()
     with pytest.raises(FeedbackError, match="takes a Feedback, got dict"):
-        selector.tell(ask, {})  # type: ignore[arg-type]
-    with pytest.raises(StaleAskError, match="got NoneType"):
+        selector.tell(selection, {})  # type: ignore[arg-type]
+    with pytest.raises(StaleSelectionError, match="got NoneType"):
         selector.tell(None, Feedback())  # type: ignore[arg-type]
     with pytest.raises(StateError, match="got NoneType"):
         RandomCohort.restore(None)  # type: ignore[arg-type]

@@ -11,9 +11,9 @@ from fedelect.selectors import AbstractSelector, FixedCohort, RandomCohort, Roun
 def cohorts(selector: AbstractSelector, slots: int, available: list[int] | None = None) -> list[tuple[int, ...]]:
     elected = []
     for _ in range(slots):
-        ask = selector.ask(available)
-        elected.append(ask.cohort)
-        selector.tell(ask, Feedback())
+        selection = selector.ask(available)
+        elected.append(selection.cohort)
+        selector.tell(selection, Feedback())
     return elected
 
 

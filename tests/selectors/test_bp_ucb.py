@@ -27,25 +27,25 @@ def test_it_elects_the_k_highest_indices_of_the_literal_formula(data: st.DataObj
     cohorts: list[tuple[int, ...]] = []
     beliefs: list[float | None] = [None] * clients
     for _ in range(data.draw(st.integers(1, 14))):
-        ask = selector.ask()
+        selection = selector.ask()
         pulls = [sum(client in cohort for cohort in cohorts) for client in range(clients)]
         if min(pulls) == 0:
-            assert not ask.indices and any(pulls[client] == 0 for client in ask.cohort)
+            assert not selection.indices and any(pulls[client] == 0 for client in selection.cohort)
         else:
-            literal = bp_ucb_indices(opinions, cohorts, beliefs, ask.slot, exploration)
-            assert ask.indices == pytest.approx([literal[client] for client in ask.cohort], abs=1e-12)
-            others = [literal[client] for client in range(clients) if client not in ask.cohort]
-            assert min(ask.indices) >= max(others, default=-1.0) - 1e-12
+            literal = bp_ucb_indices(opinions, cohorts, beliefs, selection.slot, exploration)
+            assert selection.indices == pytest.approx([literal[client] for client in selection.cohort], abs=1e-12)
+            others = [literal[client] for client in range(clients) if client not in selection.cohort]
+            assert min(selection.indices) >= max(others, default=-1.0) - 1e-12
         told = data.draw(st.lists(value, min_size=clients, max_size=clients))
-        cohorts.append(ask.cohort)
+        cohorts.append(selection.cohort)
         if data.draw(st.integers(0, 5)) == 0:
-            selector.abandon(ask)
+            selector.abandon(selection)
             opinions.append([None] * clients)
             continue
         opinions.append(told)
         beliefs = data.draw(st.lists(value, min_size=clients, max_size=clients))
         as_floats = [[NAN if v is None else v for v in values] for values in (told, beliefs)]
-        selector.tell(ask, Feedback(opinions=as_floats[0], beliefs=as_floats[1]))
+        selector.tell(selection, Feedback(opinions=as_floats[0], beliefs=as_floats[1]))
         if data.draw(st.booleans()):
             selector = BpUcb.restore(json.loads(json.dumps(selector.state())))
 
@@ -61,18 +61,18 @@ def test_the_index_is_as_worked_out_by_hand() -> None:
     opinions[first], beliefs[first] = 0.6, 1.0
     for _ in range(2):
         selector.tell(selector.ask(), Feedback(opinions=opinions, beliefs=beliefs))
-    ask = selector.ask()
-    assert ask.cohort == (1 - first,)
-    assert ask.indices == pytest.approx((0.875,), abs=1e-15)
+    selection = selector.ask()
+    assert selection.cohort == (1 - first,)
+    assert selection.indices == pytest.approx((0.875,), abs=1e-15)
 
 
 def test_the_cold_start_elects_every_client() -> None:
     selector = BpUcb(clients=7, budget=3, exploration=0.01, seed=4)
     elected: list[int] = []
     for _ in range(3):
-        ask = selector.ask()
-        elected += ask.cohort
-        selector.tell(ask, Feedback(opinions=np.full(7, 0.5), beliefs=np.ones(7)))
+        selection = selector.ask()
+        elected += selection.cohort
+        selector.tell(selection, Feedback(opinions=np.full(7, 0.5), beliefs=np.ones(7)))
     assert set(elected) == set(range(7))
     assert selector.ask().indices
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.ucb import EnumeratingQuickInit
 
-from fedelect import Ask, Feedback
+from fedelect import Feedback, Selection
 from fedelect.selectors import QuickInitUcb
 
 REWARDS = st.one_of(
@@ -32,37 +32,37 @@ def test_every_choice_maximises_the_index_over_all_subsets(data: st.DataObject) 
         available = None
         if data.draw(st.integers(0, 4)) == 0:
             available = data.draw(st.sets(st.integers(0, clients - 1), min_size=budget), label="available")
-        ask = selector.ask(available)
+        selection = selector.ask(available)
         untried = [c for c in range(clients) if not literal.cold[c] and (available is None or c in available)]
         if untried:
-            assert not ask.indices and set(ask.cohort) & set(untried)
+            assert not selection.indices and set(selection.cohort) & set(untried)
         else:
-            highest, best = literal.best(ask.slot, available)
-            assert ask.cohort in best
-            assert ask.indices == pytest.approx((highest,), abs=1e-12)
+            highest, best = literal.best(selection.slot, available)
+            assert selection.cohort in best
+            assert selection.indices == pytest.approx((highest,), abs=1e-12)
         fate = data.draw(st.integers(0, 9))
         if fate == 0:
-            selector.abandon(ask)
+            selector.abandon(selection)
             continue
         if fate == 1:
             selector = QuickInitUcb.restore(json.loads(json.dumps(selector.state())))
         reward = data.draw(REWARDS, label="reward")
         opinions = np.full(clients, reward)
         opinions[: data.draw(st.integers(0, clients - 1), label="silent")] = np.nan
-        selector.tell(ask, Feedback(opinions=opinions))
+        selector.tell(selection, Feedback(opinions=opinions))
         learnt = math.fsum([reward] * int((~np.isnan(opinions)).sum())) / int((~np.isnan(opinions)).sum())
-        if ask.indices:
-            literal.play(ask.cohort, learnt)
+        if selection.indices:
+            literal.play(selection.cohort, learnt)
         else:
-            literal.cold_reward(ask.cohort, learnt)
+            literal.cold_reward(selection.cohort, learnt)
 
 
-def play(selector: QuickInitUcb, rewards: dict[tuple[int, ...], float], slots: int) -> list[Ask]:
+def play(selector: QuickInitUcb, rewards: dict[tuple[int, ...], float], slots: int) -> list[Selection]:
     asks = []
     for _ in range(slots):
-        ask = selector.ask()
-        selector.tell(ask, Feedback(opinions=np.full(selector.clients, rewards[ask.cohort])))
-        asks.append(ask)
+        selection = selector.ask()
+        selector.tell(selection, Feedback(opinions=np.full(selector.clients, rewards[selection.cohort])))
+        asks.append(selection)
     return asks
 
 
@@ -79,15 +79,15 @@ def test_without_exploration_a_table_is_played_as_worked_out_by_hand() -> None:
     assert sorted(first + second) == [0, 1, 2, 3]
     asks, rewards = [], [0.8, 0.4, 0.2, 1.0, 1.0, 1.0, 0.9]
     for reward in rewards:
-        ask = selector.ask()
-        selector.tell(ask, Feedback(reward=reward))
-        asks.append(ask)
-    assert [ask.cohort for ask in asks[:3]] == [first, second, first]
+        selection = selector.ask()
+        selector.tell(selection, Feedback(reward=reward))
+        asks.append(selection)
+    assert [selection.cohort for selection in asks[:3]] == [first, second, first]
     mixed = asks[3].cohort
     assert len(set(mixed) & set(first)) == 1
-    assert [ask.cohort for ask in asks[4:]] == [mixed] * 3
+    assert [selection.cohort for selection in asks[4:]] == [mixed] * 3
     expected = [0.8, 0.6, (0.6 + 1.0) / 2, (0.6 + 2.0) / 3, (0.6 + 3.0) / 4]
-    assert [ask.indices[0] for ask in asks[2:]] == pytest.approx(expected, abs=1e-15)
+    assert [selection.indices[0] for selection in asks[2:]] == pytest.approx(expected, abs=1e-15)
     assert selector.ask().indices[0] == pytest.approx((0.6 + 3.0 + 0.9) / 5, abs=1e-15)
 
 
@@ -112,7 +112,7 @@ def test_known_best_arms_are_found_and_kept() -> None:
         arm: (worth[arm[0]] + worth[arm[1]]) / 2 for arm in itertools.combinations(range(6), 2)
     }
     kept = [play(QuickInitUcb(clients=6, budget=2, exploration=0.5, seed=s), rewards, 400)[-1] for s in range(5)]
-    assert [ask.cohort for ask in kept].count((1, 3)) >= 4
+    assert [selection.cohort for selection in kept].count((1, 3)) >= 4
 
 
 def test_a_client_in_two_groups_scores_the_mean_of_both() -> None:
@@ -140,11 +140,11 @@ def test_ties_are_drawn_evenly_from_all_best_subsets() -> None:
     for seed in range(seeds):
         selector = QuickInitUcb(clients=6, budget=2, exploration=1.0, seed=seed)
         for slot in range(slots):
-            ask = selector.ask()
-            selector.tell(ask, Feedback(reward=0.5))
-            by_client[list(ask.cohort)] += 1
+            selection = selector.ask()
+            selector.tell(selection, Feedback(reward=0.5))
+            by_client[list(selection.cohort)] += 1
             if slot == 3:
-                by_arm[ask.cohort] += 1
+                by_arm[selection.cohort] += 1
     shares = by_client / by_client.mean()
     assert np.abs(shares - 1).max() < 0.012
     assert chi_square(list(by_arm.values())) < 36.1  # 14 degrees of freedom, p = 0.001
@@ -182,9 +182,9 @@ def test_what_is_left_of_a_composition_is_drawn_evenly_to_the_last() -> None:
         selector = QuickInitUcb(clients=6, budget=2, exploration=50.0, seed=seed)
         played: set[tuple[int, ...]] = set()
         for slot in range(3 + 11):
-            ask = selector.ask()
-            selector.tell(ask, Feedback(reward=0.5))
-            played |= {ask.cohort} if slot >= 3 else set()
+            selection = selector.ask()
+            selector.tell(selection, Feedback(reward=0.5))
+            played |= {selection.cohort} if slot >= 3 else set()
         pairs: set[tuple[int, ...]] = set(itertools.combinations(range(6), 2))
         left = sorted(pairs - played)
         ranks[left.index(selector.ask().cohort)] += 1
@@ -197,10 +197,10 @@ def test_ties_between_played_and_unplayed_arms_are_drawn_evenly() -> None:
     for seed in range(1500):
         selector = QuickInitUcb(clients=6, budget=2, exploration=0.0, seed=seed)
         for slot in range(1, 9):
-            ask = selector.ask()
-            selector.tell(ask, Feedback(reward=0.5))
+            selection = selector.ask()
+            selector.tell(selection, Feedback(reward=0.5))
             if slot == 8:
-                counts[ask.cohort] += 1
+                counts[selection.cohort] += 1
     assert chi_square(list(counts.values())) < 36.1  # 14 degrees of freedom, p = 0.001
 
 
@@ -234,9 +234,9 @@ def test_a_million_clients_fit_and_the_state_stays_small() -> None:
 def test_a_client_that_comes_late_is_tried_before_any_index_is_used() -> None:
     selector = QuickInitUcb(clients=6, budget=2, exploration=0.0, seed=1)
     present = [0, 1, 2, 3, 4]
-    while not (ask := selector.ask(present)).indices:
-        selector.tell(ask, Feedback(reward=0.5))
-    selector.tell(ask, Feedback(reward=0.5))
+    while not (selection := selector.ask(present)).indices:
+        selector.tell(selection, Feedback(reward=0.5))
+    selector.tell(selection, Feedback(reward=0.5))
     late = selector.ask()
     assert 5 in late.cohort and not late.indices
     selector.tell(late, Feedback(reward=0.9))

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedelect.equations.set_values import SetPrior, elect_set
-from fedelect.equations.set_values.played import FADED
 from fedelect.errors import ConfigurationError, MissingSignalError
+from fedelect.rules import SetPrior, elect_set
+from fedelect.rules.cohort_statistics import FADED
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, BpGp, LossGp, QuickInitUcb, SetGp
-from fedelect.selectors.set_process.ledger import SetLedger
+from fedelect.selectors.gaussian_process.ledger import SetLedger
 from fedelect.vocabulary import Cohort, Feedback, Floats
 
 LIKE = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3, 3])  # clients of one kind are redundant
@@ -36,12 +36,12 @@ def play(
 ) -> list[Cohort]:
     cohorts = []
     for slot in range(1, slots + 1):
-        ask = selector.ask()
-        cohorts.append(ask.cohort)
-        reward = value(ask.cohort, slot) + noise * float(stream(1, "noise", slot).standard_normal())
+        selection = selector.ask()
+        cohorts.append(selection.cohort)
+        reward = value(selection.cohort, slot) + noise * float(stream(1, "noise", slot).standard_normal())
         opinions = np.full(selector.clients, np.clip(reward, 0.0, 1.0))
-        loss = losses(ask.cohort) if selector.clients == LIKE.size else np.ones(selector.clients)
-        selector.tell(ask, Feedback(opinions=opinions, beliefs=opinions**2, loss=loss))
+        loss = losses(selection.cohort) if selector.clients == LIKE.size else np.ones(selector.clients)
+        selector.tell(selection, Feedback(opinions=opinions, beliefs=opinions**2, loss=loss))
     return cohorts
 
 
@@ -81,10 +81,10 @@ def test_losses_find_it_in_fewer_slots() -> None:
 def test_losses_that_never_come_leave_set_gp() -> None:
     one, other = SetGp(clients=10, budget=4, seed=2), LossGp(clients=10, budget=4, seed=2)
     for _ in range(15):
-        ask = one.ask()
-        assert other.ask() == ask
-        one.tell(ask, Feedback(reward=worth(ask.cohort)))
-        other.tell(ask, Feedback(reward=worth(ask.cohort), loss=np.full(10, np.nan)))
+        selection = one.ask()
+        assert other.ask() == selection
+        one.tell(selection, Feedback(reward=worth(selection.cohort)))
+        other.tell(selection, Feedback(reward=worth(selection.cohort), loss=np.full(10, np.nan)))
 
 
 @pytest.mark.parametrize("kind", [SetGp, LossGp])
@@ -96,11 +96,11 @@ def test_it_goes_on_exactly_after_a_long_run_also_when_it_forgets(
     play(selector, 30, lambda cohort, slot: worth(cohort), noise=0.05)
     twin = kind.restore(json.loads(json.dumps(selector.state())))
     for slot in range(8):
-        ask = selector.ask()
-        assert twin.ask() == ask
-        feedback = Feedback(reward=worth(ask.cohort) + 0.01 * slot, loss=losses(ask.cohort))
-        selector.tell(ask, feedback)
-        twin.tell(ask, feedback)
+        selection = selector.ask()
+        assert twin.ask() == selection
+        feedback = Feedback(reward=worth(selection.cohort) + 0.01 * slot, loss=losses(selection.cohort))
+        selector.tell(selection, feedback)
+        twin.tell(selection, feedback)
     assert twin.state() == selector.state()
 
 
@@ -172,9 +172,9 @@ def test_what_has_faded_away_is_forgotten_and_bounds_stay_numbers(noise: float) 
 
 def test_feedback_without_any_belief_is_refused_and_changes_nothing() -> None:
     selector = BpGp(clients=6, budget=2, seed=1)
-    ask, before = selector.ask(), selector.state()
+    selection, before = selector.ask(), selector.state()
     with pytest.raises(MissingSignalError, match="at least one client's belief"):
-        selector.tell(ask, Feedback(beliefs=np.full(6, np.nan)))
+        selector.tell(selection, Feedback(beliefs=np.full(6, np.nan)))
     assert selector.state() == before
 
 

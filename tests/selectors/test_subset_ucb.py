@@ -26,22 +26,22 @@ def test_every_arm_is_tried_once_and_then_the_index_decides(
     arms = list(itertools.combinations(range(clients), budget))
     rewards: dict[tuple[int, ...], list[float]] = {arm: [] for arm in arms}
     for _ in arms:
-        ask = selector.ask()
-        assert not rewards[ask.cohort] and not ask.indices
+        selection = selector.ask()
+        assert not rewards[selection.cohort] and not selection.indices
         reward = data.draw(st.floats(0.0, 1.0))
-        rewards[ask.cohort].append(reward)
-        selector.tell(ask, Feedback(reward=reward))
+        rewards[selection.cohort].append(reward)
+        selector.tell(selection, Feedback(reward=reward))
     for _ in range(6):
-        ask = selector.ask()
+        selection = selector.ask()
         indices = {
-            arm: sum(got) / len(got) + exploration * math.sqrt(math.log(ask.slot) / len(got))
+            arm: sum(got) / len(got) + exploration * math.sqrt(math.log(selection.slot) / len(got))
             for arm, got in rewards.items()
         }
-        assert indices[ask.cohort] >= max(indices.values()) - 1e-12
-        assert ask.indices == pytest.approx((max(indices.values()),), abs=1e-12)
+        assert indices[selection.cohort] >= max(indices.values()) - 1e-12
+        assert selection.indices == pytest.approx((max(indices.values()),), abs=1e-12)
         reward = data.draw(st.floats(0.0, 1.0))
-        rewards[ask.cohort].append(reward)
-        selector.tell(ask, Feedback(reward=reward))
+        rewards[selection.cohort].append(reward)
+        selector.tell(selection, Feedback(reward=reward))
 
 
 def test_untried_arms_come_in_uniformly_random_order() -> None:
@@ -52,9 +52,9 @@ def test_untried_arms_come_in_uniformly_random_order() -> None:
     for seed in range(seeds):
         selector = SubsetUcb(clients=5, budget=2, exploration=1.0, seed=seed)
         for slot in range(10):
-            ask = selector.ask()
-            counts[slot, arms.index(ask.cohort)] += 1
-            selector.tell(ask, Feedback(reward=0.5))
+            selection = selector.ask()
+            counts[slot, arms.index(selection.cohort)] += 1
+            selector.tell(selection, Feedback(reward=0.5))
     chi_square = ((counts - seeds / 10) ** 2 / (seeds / 10)).sum(axis=1)
     assert chi_square.max() < 30  # 9 degrees of freedom, p = 0.0004 for each of ten slots
 
@@ -63,9 +63,9 @@ def test_available_clients_have_arms_of_their_own() -> None:
     selector = SubsetUcb(clients=6, budget=2, exploration=0.0, seed=2)
     seen = set()
     for slot in range(3):
-        ask = selector.ask([1, 3, 5])
-        seen.add(ask.cohort)
-        selector.tell(ask, Feedback(reward=0.1 * slot))
+        selection = selector.ask([1, 3, 5])
+        seen.add(selection.cohort)
+        selector.tell(selection, Feedback(reward=0.1 * slot))
     assert seen == {(1, 3), (1, 5), (3, 5)}
     best = selector.ask([1, 3, 5])
     assert best.indices == pytest.approx((0.2,))
@@ -75,9 +75,9 @@ def test_far_too_many_arms_to_list_are_no_trouble() -> None:
     selector = SubsetUcb(clients=100_000, budget=50, exploration=1.0, seed=2)
     cohorts = set()
     for _ in range(20):
-        ask = selector.ask()
-        cohorts.add(ask.cohort)
-        selector.tell(ask, Feedback(reward=0.5))
+        selection = selector.ask()
+        cohorts.add(selection.cohort)
+        selector.tell(selection, Feedback(reward=0.5))
     assert len(cohorts) == 20
 
 
@@ -85,12 +85,12 @@ def test_abandoned_arms_stay_untried() -> None:
     selector = SubsetUcb(clients=3, budget=2, exploration=1.0, seed=2)
     tried = []
     for _ in range(4):
-        ask = selector.ask()
-        if ask.slot == 1:
-            selector.abandon(ask)
+        selection = selector.ask()
+        if selection.slot == 1:
+            selector.abandon(selection)
             continue
-        tried.append(ask.cohort)
-        selector.tell(ask, Feedback(reward=0.5))
+        tried.append(selection.cohort)
+        selector.tell(selection, Feedback(reward=0.5))
     assert sorted(tried) == [(0, 1), (0, 2), (1, 2)]
 
 

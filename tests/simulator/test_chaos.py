@@ -10,13 +10,13 @@ import pytest
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import Appraisal, BeliefMessage, GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
 from fedelect.protocol import inbox as inbox_module
-from fedelect.protocol.history import Appraisals
-from fedelect.protocol.history.memory import Memory
+from fedelect.protocol.appraisals import Appraisals
+from fedelect.protocol.memory import Memory
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
-from fedelect.simulator.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
-from fedelect.simulator.chaos import liars as liars_module
-from fedelect.simulator.chaos.watch import Watch
+from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
+from fedelect.testing.chaos import byzantine as liars_module
+from fedelect.testing.chaos.watch import Watch
 
 CRASHES = ChaosPlan(clients=5, slots=2, faults=1)
 LIARS = ChaosPlan(clients=4, slots=2, faults=1, liars=1)

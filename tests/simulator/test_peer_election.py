@@ -22,7 +22,7 @@ from fedelect.protocol import Admission, CertificateChain, KeyedHashVerifier, St
 from fedelect.seeds import stream
 from fedelect.selectors import BpUcb
 from fedelect.simulator import LinkConditions, PeerElection
-from fedelect.vocabulary import Ask, Feedback
+from fedelect.vocabulary import Feedback, Selection
 
 
 @pytest.mark.parametrize("reading", ["ising", "evidence"])
@@ -34,16 +34,16 @@ def test_peers_settle_the_dense_beliefs_and_elect_the_same_cohorts_to_the_bit(
     peers = PeerElection.from_scenario(place, seed=5, coupling=closeness, conditions=conditions)
     dense = BpUcb(clients=9, budget=4, seed=5)
     for slot in range(1, 26):
-        ask = peers.ask()
-        assert ask == dense.ask()  # cohort and indices, to the last bit
+        selection = peers.ask()
+        assert selection == dense.ask()  # cohort and indices, to the last bit
         if slot in (3, 11):
-            peers.abandon(ask)
-            dense.abandon(ask)
+            peers.abandon(selection)
+            dense.abandon(selection)
             continue
         opinions = opinions_of(slot, 9)
         digest = democratized(place, opinions, coupling=closeness)
-        peers.tell(ask, Feedback(opinions=opinions))
-        dense.tell(ask, digest.feedback)
+        peers.tell(selection, Feedback(opinions=opinions))
+        dense.tell(selection, digest.feedback)
         last = peers.last_exchange
         assert last is not None and digest.feedback.beliefs is not None
         np.testing.assert_array_equal(last.beliefs, digest.feedback.beliefs)
@@ -58,21 +58,21 @@ def test_edge_cases_of_budget_and_size(clients: int, budget: int) -> None:
     place = world(clients=clients, budget=budget, neighbours=1)
     peers, dense = PeerElection.from_scenario(place, seed=2), BpUcb(clients=clients, budget=budget, seed=2)
     for slot in range(1, 8):
-        ask = peers.ask()
-        assert ask == dense.ask()
+        selection = peers.ask()
+        assert selection == dense.ask()
         opinions = opinions_of(slot, clients)
-        peers.tell(ask, Feedback(opinions=opinions))
-        dense.tell(ask, democratized(place, opinions).feedback)
+        peers.tell(selection, Feedback(opinions=opinions))
+        dense.tell(selection, democratized(place, opinions).feedback)
 
 
 def test_slots_abandoned_before_any_survey_elect_as_the_dense_form_does() -> None:
     place = world()
     peers, dense = PeerElection.from_scenario(place, seed=3), BpUcb(clients=9, budget=4, seed=3)
     for _ in range(6):
-        ask = peers.ask()
-        assert ask == dense.ask()
-        peers.abandon(ask)
-        dense.abandon(ask)
+        selection = peers.ask()
+        assert selection == dense.ask()
+        peers.abandon(selection)
+        dense.abandon(selection)
 
 
 def test_availability_restricts_the_election_as_in_the_dense_form() -> None:
@@ -80,13 +80,13 @@ def test_availability_restricts_the_election_as_in_the_dense_form() -> None:
     peers, dense = PeerElection.from_scenario(place, seed=8), BpUcb(clients=9, budget=4, seed=8)
     for slot in range(1, 14):
         here = sorted(stream(8, "here", slot).permutation(9)[:6].tolist())
-        ask = peers.ask(here)
-        assert ask == dense.ask(here)
-        assert set(ask.cohort) <= set(here)
+        selection = peers.ask(here)
+        assert selection == dense.ask(here)
+        assert set(selection.cohort) <= set(here)
         opinions = opinions_of(slot, 9)
         peers = PeerElection.restore(json.loads(json.dumps(peers.state())))
-        peers.tell(ask, Feedback(opinions=opinions))
-        dense.tell(ask, democratized(place, opinions).feedback)
+        peers.tell(selection, Feedback(opinions=opinions))
+        dense.tell(selection, democratized(place, opinions).feedback)
     with pytest.raises(AvailabilityError):
         peers.ask([0, 1])
 
@@ -129,7 +129,7 @@ def test_after_a_skipped_slot_the_next_election_uses_the_same_opinions() -> None
     first = good.ask()
     good.tell(first, Feedback(opinions=opinions_of(1, 9)))
     reasons: list[str] = []
-    asks: list[Ask] = []
+    asks: list[Selection] = []
     while len(asks) < 3:
         try:
             asks.append(bad.ask())
@@ -141,7 +141,7 @@ def test_after_a_skipped_slot_the_next_election_uses_the_same_opinions() -> None
     assert reasons
     assert asks[0].cohort == first.cohort
     assert asks[1].cohort == good.ask().cohort  # the cold start goes on where it was
-    assert [one.slot for one in bad.certificates[:3]] == [ask.slot for ask in asks]
+    assert [one.slot for one in bad.certificates[:3]] == [selection.slot for selection in asks]
 
 
 def _same_history_everywhere(peers: PeerElection) -> None:
@@ -154,11 +154,11 @@ def test_a_certificate_that_only_some_have_seen_stands_and_the_others_get_it() -
     for millis in range(200, 700, 10):
         peers = election(resend_s=0.05, slot_s=millis / 1000, conditions=LinkConditions(longest_delay_s=0.05))
         try:
-            ask = peers.ask()
+            selection = peers.ask()
         except NoElection:
             continue
         _same_history_everywhere(peers)
-        assert peers.certificates[-1].cohort == ask.cohort
+        assert peers.certificates[-1].cohort == selection.cohort
         partly += any(peer.state is State.SKIPPED for peer in peers._peers)
     assert partly > 0
 
@@ -172,7 +172,9 @@ def test_every_slot_is_certified_and_the_chain_is_what_a_server_would_accept() -
     server = CertificateChain(peers._config, KeyedHashVerifier())
     certificates = peers.certificates[:7]
     assert [server.add(one) for one in certificates] == [Admission.HEAD] * 7
-    assert [(one.slot, one.cohort) for one in certificates] == [(ask.slot, ask.cohort) for ask in asks]
+    assert [(one.slot, one.cohort) for one in certificates] == [
+        (selection.slot, selection.cohort) for selection in asks
+    ]
 
 
 def test_twenty_peers_ready_for_a_liar_elect_what_the_dense_form_elects() -> None:
@@ -183,12 +185,12 @@ def test_twenty_peers_ready_for_a_liar_elect_what_the_dense_form_elects() -> Non
     )
     dense = BpUcb(clients=20, budget=5, seed=4)
     for slot in range(1, 6):
-        ask = peers.ask()
-        assert ask == dense.ask()
+        selection = peers.ask()
+        assert selection == dense.ask()
         opinions = opinions_of(slot, 20)
         beliefs = settle(local_field(opinions), ring, np.full(len(ring), 0.1), rounds=10).beliefs
-        peers.tell(ask, Feedback(opinions=opinions))
-        dense.tell(ask, Feedback(opinions=opinions, beliefs=beliefs))
+        peers.tell(selection, Feedback(opinions=opinions))
+        dense.tell(selection, Feedback(opinions=opinions, beliefs=beliefs))
 
 
 @pytest.mark.parametrize("stop_at", [0, 1, 4, 9])
@@ -202,10 +204,10 @@ def test_a_restored_election_goes_on_exactly(stop_at: int, ask_open: bool) -> No
     again = PeerElection.restore(json.loads(json.dumps(peers.state())))
     assert again.state() == peers.state()
     for slot in range(stop_at + 1, stop_at + 6):
-        ask = peers.ask()
-        assert again.ask() == ask
+        selection = peers.ask()
+        assert again.ask() == selection
         for one in (peers, again):
-            one.tell(ask, Feedback(opinions=opinions_of(slot, 9)))
+            one.tell(selection, Feedback(opinions=opinions_of(slot, 9)))
         mine, theirs = peers.last_exchange, again.last_exchange
         assert mine is not None and theirs is not None
         np.testing.assert_array_equal(mine.beliefs, theirs.beliefs)
@@ -250,12 +252,12 @@ def test_the_record_gets_beliefs_and_how_they_were_settled() -> None:
 
 def test_opinions_are_needed_and_nothing_else() -> None:
     peers = election()
-    ask = peers.ask()
+    selection = peers.ask()
     with pytest.raises(MissingSignalError, match="opinions"):
-        peers.tell(ask, Feedback(reward=0.5))
+        peers.tell(selection, Feedback(reward=0.5))
     with pytest.raises(FeedbackError):
-        peers.tell(ask, Feedback(opinions=[0.5]))
-    assert peers.ask() == ask == Ask(1, ask.cohort)
+        peers.tell(selection, Feedback(opinions=[0.5]))
+    assert peers.ask() == selection == Selection(1, selection.cohort)
 
 
 def test_parameters_that_cannot_work_are_refused() -> None:

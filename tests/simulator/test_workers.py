@@ -14,10 +14,10 @@ import msgspec
 import pytest
 from tests.worlds import digits, plan, tiny
 
+from fedelect._processes import Failed
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
 from fedelect.federation import PlainEngine
 from fedelect.loop import FrameworkName
-from fedelect.processes import Failed
 from fedelect.records import SlotRecord, read_run, sorted_records
 from fedelect.selectors import RandomCohort, SelectorSpec
 from fedelect.simulator import Plan, cluster, workers
@@ -27,7 +27,7 @@ from fedelect.simulator.shard import Shard, ShardHost, Work
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
-WORKER = "fedelect.processes"
+WORKER = "fedelect._processes"
 RAY_PROCESSES = ("ray::", "raylet", "gcs_server")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")

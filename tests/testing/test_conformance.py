@@ -35,7 +35,7 @@ from fedelect.selectors import (
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.testing import ConformanceError, check_selector, selector_checks
-from fedelect.vocabulary import Ask, Feedback
+from fedelect.vocabulary import Feedback, Selection
 
 Factory = Callable[[int, int, int], AbstractSelector]
 
@@ -129,7 +129,7 @@ class Forgetful(Broken):
     def _choose(self, slot: int, available: Available) -> Choice:
         return super()._choose(slot + 1000 * round(self._told), available)
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         self._told += 1
 
     def _memory(self) -> dict[str, Any]:
@@ -161,30 +161,30 @@ class LowNumbersFirst(Broken):
 
 
 class TakesStaleAsks(Broken):
-    def _check_open(self, ask: Ask) -> None:
+    def _check_open(self, selection: Selection) -> None:
         pass
 
 
 class LearnsBeforeItChecks(Broken):
-    def tell(self, ask: Ask, feedback: Feedback) -> None:
+    def tell(self, selection: Selection, feedback: Feedback) -> None:
         self._told += 1
-        super().tell(ask, feedback)
+        super().tell(selection, feedback)
 
 
 class ReusesSlots(Broken):
-    def abandon(self, ask: Ask) -> None:
-        super().abandon(ask)
+    def abandon(self, selection: Selection) -> None:
+        super().abandon(selection)
         self._slot -= 1
 
 
 class AsksAnew(Broken):
-    def ask(self, available: Any = None) -> Ask:
+    def ask(self, available: Any = None) -> Selection:
         self._open = None
         return super().ask(available)
 
 
 class StopsAtNan(Broken):
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.opinions is not None
         self._told = float(int(feedback.opinions.sum()))
 

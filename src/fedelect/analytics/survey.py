@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._imports import import_callable
 from fedelect.equations.scores import linear_scores, predicted_classes
 from fedelect.errors import FeedbackError
-from fedelect.naming import imported
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import Floats, Ints
 
@@ -30,7 +30,7 @@ def accuracy(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
 
 def load_opinion(name: str) -> Opinion:
     """The function by which clients score a model: "accuracy", or your own as "module:function"."""
-    return accuracy if name == "accuracy" else imported(name, what="opinion")
+    return accuracy if name == "accuracy" else import_callable(name, what="opinion")
 
 
 def survey(scenario: Scenario, model: NDArray[np.floating[Any]], opinion: Opinion = accuracy) -> Floats:

@@ -16,17 +16,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._processes import Failed, run_tasks, worker_count
 from fedelect.analytics import load_opinion
-from fedelect.atlas.building import Parts, Trained, Trainer, remove_leftovers
 from fedelect.atlas.facts import check, without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
+from fedelect.atlas.parts import Parts, remove_leftovers
 from fedelect.atlas.ranks import cohorts_at
 from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, kept, kept_losses, known_means
+from fedelect.atlas.trainer import Trained, Trainer
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.processes import Failed, answers_of, places_for
 from fedelect.records import Provenance
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats, Ints
@@ -90,7 +91,7 @@ def build_atlas(
     if out.suffix != ".npz":
         raise ConfigurationError(f"an atlas is a file that ends in .npz, got {out}")
     name = engine or DEFAULT_ENGINE
-    places = places_for(workers)
+    places = worker_count(workers)
     trainer = Trainer(plan, dataset, name)
     if plan.cohorts > limit:
         raise _too_many(plan, trainer, limit, places)
@@ -189,7 +190,7 @@ class _Build:
         if missing:  # else the next kept parts would look like very fast work
             self._progress(self._finished, self._plan.trainings)
         requests = [(task.training_seed, self._cohorts(task.ranks), task.losses) for task in missing]
-        for place, trained in answers_of(self._trainer, requests, workers=self._places):
+        for place, trained in run_tasks(self._trainer, requests, workers=self._places):
             yield missing[place], *self._saved(parts, missing[place], trained)
             self._finished += len(missing[place].ranks)
             self._progress(self._finished, self._plan.trainings)

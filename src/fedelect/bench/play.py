@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedelect._processes import Failed, failed
 from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError, FedelectError, NoElection
 from fedelect.federation import Engine
 from fedelect.loop import FrameworkName, Replica, play_slot, selector_failed
-from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord, to_array
 from fedelect.scenario import Scenario
 from fedelect.selectors import SelectorSpec

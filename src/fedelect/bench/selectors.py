@@ -9,6 +9,7 @@ Whoever judges, a ranking also says what the optimum of the scenario is.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fedelect._processes import run_tasks, worker_count
 from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
 from fedelect.bench.entrants import REFERENCE, competitors
 from fedelect.bench.figures import Figures, figures_of, got_close, paired_difference
@@ -16,7 +17,6 @@ from fedelect.bench.play import Elections, Player
 from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
-from fedelect.processes import answers_of, places_for
 from fedelect.vocabulary import Cohort
 
 Progress = Callable[[int, int], None]
@@ -133,7 +133,7 @@ def rank_selectors(
     progress(0, len(texts))
     played: dict[str, tuple[Elections, Figures]] = {}
     close: dict[str, int] = {}
-    for place, elections in answers_of(player, [(text,) for text in texts], workers=places_for(workers)):
+    for place, elections in run_tasks(player, [(text,) for text in texts], workers=worker_count(workers)):
         values = known.of(elections.cohorts)
         close[texts[place]] = int(got_close(values, known.optimum.mean).sum())
         played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)

@@ -1,5 +1,5 @@
 """The command line: parse, call, print; no logic of its own."""
 
-from fedelect.cli.main import main as main
+from fedelect.cli.main import main
 
 __all__ = ["main"]

@@ -6,7 +6,7 @@ from fedelect.atlas import load_atlas
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, parse_scenario, preset
-from fedelect.simulator import Ground
+from fedelect.simulator import TrainingSource
 
 
 def load_config(name: str) -> ScenarioConfig:
@@ -29,7 +29,7 @@ def load_config(name: str) -> ScenarioConfig:
         raise ConfigurationError(f"{name}: {error}") from error
 
 
-def load_ground(name: str) -> tuple[ScenarioConfig, Ground]:
+def load_ground(name: str) -> tuple[ScenarioConfig, TrainingSource]:
     """A scenario and what its worlds are made from: an atlas (.npz), or a preset or TOML file with its data."""
     if name.endswith(".npz"):
         atlas = load_atlas(Path(name))

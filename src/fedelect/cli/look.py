@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect.cli.tables import print_summary, summary_json
-from fedelect.live import DEFAULT_PORT, LiveServer, Watch
 from fedelect.records import read_table
 from fedelect.report import write_figures, write_report
+from fedelect.report.live import DEFAULT_PORT, LiveServer, Watch
 from fedelect.selectors import selector_classes
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]

@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from fedelect._processes import worker_count
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
-from fedelect.processes import places_for
 from fedelect.reproduce import (
     EXPERIMENTS,
     MEASUREMENTS,
@@ -79,7 +79,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
-    cores = places_for(workers)
+    cores = worker_count(workers)
     if name == "list":
         _print_list(console)
         return

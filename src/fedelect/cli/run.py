@@ -16,7 +16,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.records import read_table
-from fedelect.simulator import Ground, Plan, parse_selectors, simulate
+from fedelect.simulator import Plan, TrainingSource, parse_selectors, simulate
 
 DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
     "fa": ("quick-init-ucb", "random"),
@@ -94,7 +94,7 @@ def run(
 
 def simulate_with_progress(
     plan: Plan,
-    ground: Ground,
+    ground: TrainingSource,
     out: Path,
     console: Console,
     *,

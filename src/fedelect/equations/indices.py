@@ -1,20 +1,16 @@
-"""Upper confidence indices, and the election of K clients from them.
+"""Upper confidence indices.
 
-`elect` is the one function by which `BpUcb` and every peer compute indices and cohort from the same values. It
-uses exactly rounded operations only (+, *, /, sqrt, `math.fsum`, and ln by `decimal`), so machines of different
-make agree to the bit.
+`bp_ucb_index` uses exactly rounded operations only (+, *, /, sqrt, `math.fsum`, and ln by `decimal`), so machines of
+different make agree to the bit.
 """
 
 import decimal
 import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from fedelect.equations.top_k import top_k
-from fedelect.errors import AvailabilityError
-from fedelect.vocabulary import Cohort, Floats, Ints
+from fedelect.vocabulary import Floats, Ints
 
 
 @functools.lru_cache(maxsize=4096)
@@ -28,7 +24,7 @@ def ucb_index(mean: float, pulls: int, *, slot: int, exploration: float) -> floa
     return mean + exploration * math.sqrt(math.log(slot) / pulls)
 
 
-def widened(exploration: float, noise_variance: float) -> float:
+def noise_adjusted(exploration: float, noise_variance: float) -> float:
     """The exploration that rewards with added noise call for: mu * sqrt(1 + 4 * variance of the noise).
 
     A reward in [0, 1] is sub-Gaussian with variance factor 1/4; independent noise adds its variance to that, and the
@@ -59,41 +55,3 @@ def bp_ucb_index(mean: Floats, pulls: Ints, beliefs: Floats, *, slot: int, explo
     share = held / total if total > 0.0 else held
     bonus = exploration * np.sqrt(ln_slot(slot) / pulls)
     return filled + share / mean.size + bonus
-
-
-class Election(NamedTuple):
-    """The elected cohort (sorted) and the index of each member, in cohort order."""
-
-    cohort: Cohort
-    indices: tuple[float, ...]
-
-
-def elect(
-    mean: Floats,
-    pulls: Ints,
-    beliefs: Floats,
-    *,
-    slot: int,
-    budget: int,
-    exploration: float,
-    tie_seed: int | str,
-    eligible: Ints | None = None,
-) -> Election:
-    """The `budget` eligible clients with the highest BP-UCB index.
-
-    Args:
-        mean: (N,) see `bp_ucb_index`; likewise `pulls` and `beliefs`.
-        pulls: (N,).
-        beliefs: (N,).
-        slot: The slot to elect for.
-        budget: K, how many to elect.
-        exploration: mu.
-        tie_seed: Selector seed or configuration hash; ties are ordered by hash of (tie_seed, slot, client).
-        eligible: Client numbers to choose from; all if None.
-    """
-    index = bp_ucb_index(mean, pulls, beliefs, slot=slot, exploration=exploration)
-    candidates = np.arange(mean.size) if eligible is None else np.unique(eligible)
-    if candidates.size < budget:
-        raise AvailabilityError(f"{candidates.size} clients can be elected but the budget is {budget}")
-    cohort = top_k(index, budget, among=candidates, tie_seed=tie_seed, slot=slot)
-    return Election(cohort, tuple(index[list(cohort)].tolist()))

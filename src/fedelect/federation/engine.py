@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, final
 
 from fedelect.equations.scores import linear_scores
-from fedelect.federation.linear import Model, Scores
+from fedelect.federation.linear.model import Model, Scores
 from fedelect.federation.losses import ClientLosses, linear_losses
 from fedelect.federation.train import Job, Training, initial_model, train
 from fedelect.scenario import Scenario

@@ -10,7 +10,7 @@ import numpy as np
 import fedelect
 from fedelect.errors import ConfigurationError
 from fedelect.federation.engine import Engine, PlainEngine
-from fedelect.federation.stacked import StackedEngine
+from fedelect.federation.linear import StackedEngine
 from fedelect.scenario import ScenarioConfig
 
 DEFAULT_ENGINE = "auto"
@@ -49,7 +49,7 @@ def make_engine(name: str, config: ScenarioConfig) -> Engine:
         names = ", ".join(engine_names(config))
         raise ConfigurationError(f'engine: got {name!r}; allowed with model.kind = "{config.model.kind}": {names}')
     if not config.model.linear:
-        from fedelect.federation.torch_engine import TorchEngine  # PyTorch takes seconds to load
+        from fedelect.federation.torch.engine import TorchEngine  # PyTorch takes seconds to load
 
         return TorchEngine(_TORCH[name])
     return PlainEngine() if name == PlainEngine.name else StackedEngine(_LINEAR[name])

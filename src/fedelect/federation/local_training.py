@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedelect.federation.linear import LinearLoss, Model, Scores, gradient
+from fedelect.federation.linear.model import LinearLoss, Model, Scores, gradient
 from fedelect.seeds import stream
 from fedelect.vocabulary import Ints
 

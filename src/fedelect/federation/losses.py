@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from fedelect.equations.scores import linear_scores
-from fedelect.federation.linear import LOSSES, Model
+from fedelect.federation.linear.model import LOSSES, Model
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import Floats
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear import LOSSES, Model, mean_loss
+from fedelect.federation.linear.model import LOSSES, Model, mean_loss
 from fedelect.federation.local_training import batch_orders, train_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.vocabulary import Cohort, Floats, as_cohort

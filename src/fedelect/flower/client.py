@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.messages.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
+from fedelect.flower.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
 from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
 
 NAME_KEYS = ("client", "partition-id")

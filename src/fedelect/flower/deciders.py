@@ -11,16 +11,17 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import MissingSignalError
-from fedelect.flower.messages import LOG, Rounds, Trained
+from fedelect.flower.exchange import LOG
 from fedelect.flower.opinions import Survey, feedback_of, read_survey
-from fedelect.flower.settings import About, Surveying, label_of
+from fedelect.flower.rounds import Rounds, Trained
+from fedelect.flower.settings import About, OpinionSettings, label_of
 from fedelect.records import from_array
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Ask, ClientId, Feedback
+from fedelect.vocabulary import ClientId, Feedback, Selection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Learnt:
+class SlotOutcome:
     """What was learnt from a slot, as far as the server may know it.
 
     Attributes:
@@ -38,7 +39,7 @@ class Learnt:
     said: str = ""
 
 
-class Decider(Protocol):
+class CohortSource(Protocol):
     """Decides who trains, slot by slot, and learns from what came of it."""
 
     @property
@@ -59,10 +60,10 @@ class Decider(Protocol):
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Ask:
+    ) -> Selection:
         """Who trains in `slot`; `model` is what came of the slots before. Raises NoElection if nobody does."""
 
-    def learn(self, ask: Ask, trained: Trained, rounds: Rounds, strategy: Strategy) -> Learnt:
+    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Take in what came of the training, or that nothing did."""
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
@@ -79,7 +80,7 @@ CLAIMED = "examples"
 """Key of `SelectorDecides.state` beside the selector's own: over how many examples clients give noisy opinions."""
 
 
-class SelectorDecides:
+class SelectorSource:
     """A selector at the server, told the average of the clients' opinions.
 
     Args:
@@ -87,7 +88,7 @@ class SelectorDecides:
         surveying: What is made of the opinions.
     """
 
-    def __init__(self, selector: AbstractSelector, surveying: Surveying) -> None:
+    def __init__(self, selector: AbstractSelector, surveying: OpinionSettings) -> None:
         self.selector = selector
         self._surveying = surveying
         self._examples: dict[ClientId, int] = {}  # over how many examples clients give noisy opinions
@@ -125,21 +126,21 @@ class SelectorDecides:
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Ask:
+    ) -> Selection:
         """Ask the selector, among those that are there."""
         return self.selector.ask(None if len(there) == self.selector.clients else list(there))
 
-    def learn(self, ask: Ask, trained: Trained, rounds: Rounds, strategy: Strategy) -> Learnt:
+    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Survey all clients that are there, and tell the selector; or let it abandon the slot."""
         if trained.abandoned is not None:
-            self.selector.abandon(ask)
-            return Learnt(note=trained.abandoned)
-        survey = self._survey(ask.slot, trained.model, rounds, strategy)
-        note = self._tell(ask, survey)
+            self.selector.abandon(selection)
+            return SlotOutcome(note=trained.abandoned)
+        survey = self._survey(selection.slot, trained.model, rounds, strategy)
+        note = self._tell(selection, survey)
         private = self._surveying.privacy is not None
         feedback = Feedback() if note is not None else self._feedback(survey)
         average = "" if note is not None else f", average {feedback.reward:.4f}"
-        return Learnt(
+        return SlotOutcome(
             note=note,
             opinions=None if private else from_array(survey.opinions),
             reward=feedback.reward,
@@ -176,16 +177,16 @@ class SelectorDecides:
             LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
         return survey
 
-    def _tell(self, ask: Ask, survey: Survey) -> str | None:
+    def _tell(self, selection: Selection, survey: Survey) -> str | None:
         """Tell the selector, or abandon the slot and return why."""
         needed = self._surveying.opinions_needed(self.selector.clients)
         if survey.given < needed:
-            self.selector.abandon(ask)
+            self.selector.abandon(selection)
             return f"{survey.given} opinions count and {needed} are needed"
         try:
-            self.selector.tell(ask, self._feedback(survey))
+            self.selector.tell(selection, self._feedback(survey))
         except MissingSignalError as reason:
-            self.selector.abandon(ask)
+            self.selector.abandon(selection)
             return str(reason)
         return None
 

@@ -8,8 +8,9 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.errors import ConfigurationError, NoElection, RunError
-from fedelect.flower.deciders import CLAIMED, Decider, Learnt
-from fedelect.flower.messages import LOG, Rounds, Trained
+from fedelect.flower.deciders import CLAIMED, CohortSource, SlotOutcome
+from fedelect.flower.exchange import LOG
+from fedelect.flower.rounds import Rounds, Trained
 from fedelect.flower.saves import (
     Save,
     UnsavableError,
@@ -23,10 +24,10 @@ from fedelect.flower.saves import (
 )
 from fedelect.flower.settings import Settings
 from fedelect.records import RunWriter, SlotRecord
-from fedelect.vocabulary import Ask
+from fedelect.vocabulary import Selection
 
 
-class Drive:
+class RunLoop:
     """A run on Flower, from its last save to its end.
 
     Args:
@@ -38,7 +39,7 @@ class Drive:
     """
 
     def __init__(
-        self, settings: Settings, strategy: Strategy, decides: Decider, rounds: Rounds, writer: RunWriter
+        self, settings: Settings, strategy: Strategy, decides: CohortSource, rounds: Rounds, writer: RunWriter
     ) -> None:
         self._settings = settings
         self._fresh = strategy
@@ -111,38 +112,42 @@ class Drive:
         clients, needed, last = self._rounds.clients, self._decides.needed, self._model or initial
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
         try:
-            ask = self._decides.decide(self.slot + 1, there, last, self._rounds, self._strategy)
+            selection = self._decides.decide(self.slot + 1, there, last, self._rounds, self._strategy)
         except NoElection as reason:
             LOG.warning("slot %d: nobody trains: %s", self.slot + 1, reason)
             return self._finish(_skipped(self._label, self.slot + 1, str(reason), time.monotonic() - begun), last)
         LOG.info(
-            "slot %d of %d: elected %s%s", ask.slot, self._writer.header.slots, clients.listed(ask.cohort), _index(ask)
+            "slot %d of %d: elected %s%s",
+            selection.slot,
+            self._writer.header.slots,
+            clients.listed(selection.cohort),
+            _index(selection),
         )
         cold = self._settings.start == "cold"
         if cold:
             self._strategy = copy.deepcopy(self._fresh)
         take_back = None if cold else remembered(self._strategy)
-        trained = self._rounds.train(self._strategy, ask.slot, ask.cohort, initial if cold else last)
-        learnt = self._decides.learn(ask, trained, self._rounds, self._strategy)
-        self._log(ask, trained, learnt)
-        record = self._record(ask, trained, learnt, time.monotonic() - begun)
+        trained = self._rounds.train(self._strategy, selection.slot, selection.cohort, initial if cold else last)
+        learnt = self._decides.learn(selection, trained, self._rounds, self._strategy)
+        self._log(selection, trained, learnt)
+        record = self._record(selection, trained, learnt, time.monotonic() - begun)
         if learnt.note is None:
             return self._finish(record, trained.model)
         if take_back is not None:
             take_back()
         return self._finish(record, last)
 
-    def _record(self, ask: Ask, trained: Trained, learnt: Learnt, seconds: float) -> SlotRecord:
+    def _record(self, selection: Selection, trained: Trained, learnt: SlotOutcome, seconds: float) -> SlotRecord:
         return SlotRecord(
             selector=self._label,
             trial=0,
-            slot=ask.slot,
+            slot=selection.slot,
             status="done" if learnt.note is None else "abandoned",
-            cohort=ask.cohort,
-            arrivals=tuple(trained.arrivals[client] for client in ask.cohort),
+            cohort=selection.cohort,
+            arrivals=tuple(trained.arrivals[client] for client in selection.cohort),
             rounds=trained.rounds,
             empty_rounds=trained.empty_rounds,
-            indices=ask.indices,
+            indices=selection.indices,
             opinions=learnt.opinions,
             reward=learnt.reward,
             reward_noise=learnt.reward_noise,
@@ -175,11 +180,11 @@ class Drive:
         self._writer.append([record])
         return record
 
-    def _log(self, ask: Ask, trained: Trained, learnt: Learnt) -> None:
+    def _log(self, selection: Selection, trained: Trained, learnt: SlotOutcome) -> None:
         clients = self._rounds.clients
         LOG.info(
             "slot %d: trained by %s; failed: %s%s%s",
-            ask.slot,
+            selection.slot,
             clients.listed(client for client, rounds in trained.arrivals.items() if rounds),
             clients.listed(sorted(trained.failures)),
             learnt.said,
@@ -187,8 +192,8 @@ class Drive:
         )
 
 
-def _index(ask: Ask) -> str:
-    return f" (index {', '.join(f'{value:.4f}' for value in ask.indices)})" if ask.indices else ""
+def _index(selection: Selection) -> str:
+    return f" (index {', '.join(f'{value:.4f}' for value in selection.indices)})" if selection.indices else ""
 
 
 def _skipped(label: str, slot: int, reason: str, seconds: float) -> SlotRecord:

@@ -18,7 +18,7 @@ from flwr.app import Array, ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import RunError
-from fedelect.flower.messages import LOG
+from fedelect.flower.exchange import LOG
 from fedelect.records import SlotRecord
 from fedelect.records.run_folder import replace_file
 

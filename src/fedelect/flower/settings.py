@@ -13,7 +13,7 @@ import numpy as np
 import fedelect
 from fedelect.analytics import Average, check_average
 from fedelect.errors import ConfigurationError
-from fedelect.flower.messages import Identity
+from fedelect.flower.nodes import Identity
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.records import Provenance, RunHeader, SelectorEntry
@@ -72,7 +72,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surveying:
+class OpinionSettings:
     """What the server makes of the clients' opinions; see `fedelect.flower.GoalDirected` for what they mean."""
 
     opinion: Opinion

@@ -12,13 +12,15 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
-from fedelect.flower.deciders import Decider, SelectorDecides
-from fedelect.flower.drive import Drive
-from fedelect.flower.messages import LOG, Clients, Directory, EvaluateFunction, Identity, Rounds
+from fedelect.flower.deciders import CohortSource, SelectorSource
+from fedelect.flower.drive import RunLoop
+from fedelect.flower.exchange import LOG
+from fedelect.flower.nodes import Clients, Directory, Identity
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.rounds import EvaluateFunction, Rounds
 from fedelect.flower.saves import keep_initial
-from fedelect.flower.settings import Settings, Start, Surveying, label_of, run_header, stored_header
+from fedelect.flower.settings import OpinionSettings, Settings, Start, label_of, run_header, stored_header
 from fedelect.loop import check_fits
 from fedelect.records import open_run
 from fedelect.selectors import AbstractSelector
@@ -34,7 +36,9 @@ class AbstractSlotStrategy(Strategy):
         run: The run folder.
     """
 
-    def __init__(self, strategy: Strategy, settings: Settings, decides: Decider, run: str | os.PathLike[str]) -> None:
+    def __init__(
+        self, strategy: Strategy, settings: Settings, decides: CohortSource, run: str | os.PathLike[str]
+    ) -> None:
         _check_strategy(strategy, settings.start)
         settings.check_fits(decides.about.clients, decides.about.budget)
         self._strategy = strategy
@@ -107,7 +111,7 @@ class AbstractSlotStrategy(Strategy):
         )
         header = run_header(self._settings, about, self._strategy, slots=slots, names=names)
         with open_run(self._run, header) as writer:
-            drive = Drive(self._settings, self._strategy, self._decides, rounds, writer)
+            drive = RunLoop(self._settings, self._strategy, self._decides, rounds, writer)
             if stored is not None and drive.slot < slots:
                 self._wait_for_all(clients)
             return drive.play(keep_initial(self._run, initial_arrays, slot=drive.slot))
@@ -155,7 +159,7 @@ class GoalDirected(AbstractSlotStrategy):
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
-        identity: Where clients' names come from; see `fedelect.flower.messages.nodes`.
+        identity: Where clients' names come from; see `fedelect.flower.nodes`.
         names: The clients' names in the order of their numbers, if they are known beforehand; else they are numbered
             by name as they come.
         privacy: What the clients' `PrivateOpinion` promises, if they add noise.
@@ -189,9 +193,9 @@ class GoalDirected(AbstractSlotStrategy):
             identity=identity,
             names=None if names is None else tuple(names),
         )
-        self._surveying = Surveying(opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy)
+        self._surveying = OpinionSettings(opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy)
         _check_selector(selector, privacy)
-        self._selects = SelectorDecides(selector, self._surveying)
+        self._selects = SelectorSource(selector, self._surveying)
         super().__init__(strategy, settings, self._selects, run)
 
     @property

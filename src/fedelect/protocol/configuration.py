@@ -6,10 +6,10 @@ import struct
 from dataclasses import dataclass
 
 from fedelect.equations.beliefs import check_exchange
-from fedelect.equations.set_values import RULE_VERSION
 from fedelect.errors import ConfigurationError
 from fedelect.protocol.graph import neighbourhoods, surviving_diameter
-from fedelect.protocol.signed.statements import digest
+from fedelect.protocol.statements import digest
+from fedelect.rules import RULE_VERSION
 from fedelect.vocabulary import check_budget
 
 READINGS = ("ising", "evidence")

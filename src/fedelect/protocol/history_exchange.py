@@ -4,20 +4,20 @@ A message that builds on another certificate than ours is never an accusation: o
 something. Under the rule "bp-gp" a peer also asks for the appraisals that it lacks of the certificates it has.
 """
 
+from fedelect.protocol.appraisals import Appraisals
+from fedelect.protocol.chain import HISTORY_LIMIT, CertificateChain
 from fedelect.protocol.configuration import PeerConfig
-from fedelect.protocol.history.appraisals import Appraisals
-from fedelect.protocol.history.chain import HISTORY_LIMIT, CertificateChain
-from fedelect.protocol.wire import (
+from fedelect.protocol.effects import Effect, Send
+from fedelect.protocol.messages import (
+    Answer,
     AppraisalMessage,
     AppraisalRequest,
     BeliefMessage,
-    Effect,
     GossipMessage,
     HistoryMessage,
     HistoryRequest,
-    Send,
+    Request,
 )
-from fedelect.protocol.wire.messages import Answer, Request
 
 
 class HistoryExchange:

@@ -1,17 +1,16 @@
 """What a peer checks before it takes a message in, and where it keeps those that come too early.
 
 Here belongs what can be judged by the message alone. Signatures, and what depends on history, are checked when a value
-or vote is news (`fedelect.protocol.history.memory`): an honest peer passes on nothing that it has not checked, so
+or vote is news (`fedelect.protocol.memory`): an honest peer passes on nothing that it has not checked, so
 whatever fails is the sender's fault.
 """
 
 import math
 
 from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.chain import HISTORY_LIMIT, statement_fault
 from fedelect.protocol.configuration import PeerConfig
-from fedelect.protocol.history.chain import HISTORY_LIMIT, statement_fault
-from fedelect.protocol.signed import SignedValue
-from fedelect.protocol.wire.messages import (
+from fedelect.protocol.messages import (
     Answer,
     AppraisalMessage,
     AppraisalRequest,
@@ -21,6 +20,7 @@ from fedelect.protocol.wire.messages import (
     Message,
     Request,
 )
+from fedelect.protocol.statements import SignedValue
 
 _LONGEST_LOCATOR = 100  # names in a request; doubling steps get through any history with fewer
 

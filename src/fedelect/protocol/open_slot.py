@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from fedelect.equations.beliefs import evidence_belief
+from fedelect.protocol.attendance import Attendance
+from fedelect.protocol.belief_exchange import BeliefExchange, Outgoing
 from fedelect.protocol.configuration import PeerConfig
-from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.signed import Appraisal, Certificate, SignedValue, Statement, Vote, map_hash
-from fedelect.protocol.signed.statements import one_nan, sealed
-from fedelect.protocol.slot.attendance import Attendance
-from fedelect.protocol.slot.belief_exchange import BeliefExchange, Outgoing
-from fedelect.protocol.slot.election import Played, decide, worth_of
-from fedelect.protocol.slot.flooding import Flood
-from fedelect.protocol.slot.voting import Ballots
+from fedelect.protocol.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
+from fedelect.protocol.election import Played, decide, worth_of
+from fedelect.protocol.flooding import Flood
+from fedelect.protocol.messages import BeliefMessage, GossipMessage
+from fedelect.protocol.proofs import Proof
+from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote, map_hash, one_nan, sealed
 from fedelect.protocol.transitions import State
-from fedelect.protocol.wire.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
-from fedelect.protocol.wire.messages import BeliefMessage, GossipMessage
+from fedelect.protocol.voting import Ballots
 from fedelect.vocabulary import Ints
 
 

@@ -13,30 +13,31 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from fedelect.errors import AvailabilityError, ConfigurationError, LocalProtocolError, RemoteProtocolError
+from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import PeerConfig
-from fedelect.protocol.history.chain import CertificateChain
-from fedelect.protocol.history.memory import Memory
-from fedelect.protocol.history.proofs import Proof
-from fedelect.protocol.history_exchange import HistoryExchange
-from fedelect.protocol.inbox import EarlyMessages, check_message
-from fedelect.protocol.open_slot import OpenSlot
-from fedelect.protocol.signed import Certificate, SignedValue, Signer, Verifier, Vote
-from fedelect.protocol.slot import Entry
-from fedelect.protocol.transitions import OPEN, Event, State, next_state
-from fedelect.protocol.wire.effects import (
+from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     Effect,
     HistoryAdvanced,
-    LiarProven,
+    MisbehaviourProven,
     Persist,
     Record,
     SetDeadline,
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.wire.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
+from fedelect.protocol.flooding import Entry
+from fedelect.protocol.history_exchange import HistoryExchange
+from fedelect.protocol.inbox import EarlyMessages, check_message
+from fedelect.protocol.memory import Memory
+from fedelect.protocol.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
+from fedelect.protocol.open_slot import OpenSlot
+from fedelect.protocol.proofs import Proof
+from fedelect.protocol.signing import Signer, Verifier
+from fedelect.protocol.statements import Certificate, SignedValue, Vote
+from fedelect.protocol.transitions import OPEN, Event, State, next_state
 from fedelect.vocabulary import as_cohort
 
 
@@ -245,7 +246,7 @@ class Peer:
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
         proofs, relayed = self._now.receive_gossip(message, lies)
-        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), LiarProven(lie))]
+        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), MisbehaviourProven(lie))]
         return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:

@@ -1,21 +1,14 @@
 """Records -> one self-contained HTML page, or figures for a paper; runs nothing."""
 
-from fedelect.report.figures import write_figures as write_figures
-from fedelect.report.gather import Gathered as Gathered
-from fedelect.report.gather import Gathering as Gathering
-from fedelect.report.page import render as render
-from fedelect.report.page import update_of as update_of
-from fedelect.report.page import write_report as write_report
-from fedelect.report.reading import Reading as Reading
-from fedelect.report.reading import gather_all as gather_all
-from fedelect.report.reading import name_of_folder as name_of_folder
-from fedelect.report.reading import read_all as read_all
-from fedelect.report.reading import unique_names as unique_names
+from fedelect.report.figures import write_figures
+from fedelect.report.gather import RunAccumulator, RunData
+from fedelect.report.page import render, update_of, write_report
+from fedelect.report.reading import Reading, gather_all, name_of_folder, read_all, unique_names
 
 __all__ = [
-    "Gathered",
-    "Gathering",
     "Reading",
+    "RunAccumulator",
+    "RunData",
     "gather_all",
     "name_of_folder",
     "read_all",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from fedelect.equations.intervals import mean_band
 from fedelect.equations.metrics import failure_share
 from fedelect.records import RunHeader, SelectorTable
-from fedelect.report.gather import STATUSES, Frames, Gathered, last_recorded_slot
+from fedelect.report.gather import STATUSES, Frames, RunData, last_recorded_slot
 from fedelect.report.reading import Reading
 from fedelect.vocabulary import Floats, Ints
 
@@ -58,7 +58,7 @@ def _run(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _last_slot(run: Gathered) -> int:
+def _last_slot(run: RunData) -> int:
     return max((last_recorded_slot(one) for one in run.table.selectors.values()), default=0)
 
 
@@ -101,7 +101,7 @@ def _groups(header: RunHeader) -> dict[int, str]:
     return {client: ", ".join(names) for client, names in found.items()}
 
 
-def _map(run: Gathered) -> dict[str, Any]:
+def _map(run: RunData) -> dict[str, Any]:
     header, thinning = run.header, run.thinning
     shown, groups = thinning.map_clients.tolist(), _groups(header)
     places, square, recorded = places_of(header)

@@ -45,7 +45,7 @@ class Frames:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gathered:
+class RunData:
     """What is known of a run.
 
     Attributes:
@@ -85,7 +85,7 @@ class Gathered:
         return self.table.header
 
 
-class Gathering:
+class RunAccumulator:
     """Takes records one by one; `result` may be asked for at any time."""
 
     def __init__(self, header: RunHeader, *, name: str, runs: int = 1) -> None:
@@ -129,13 +129,13 @@ class Gathering:
         elif mean is not None and record.reward is not None and abs(record.reward - mean) > TOLD_TOLERANCE:
             self._told_otherwise[record.selector] = self._told_otherwise.get(record.selector, 0) + 1
 
-    def result(self) -> Gathered:
+    def result(self) -> RunData:
         """What is known so far; later records do not change it."""
         table = self._table.table()
         seen = max((last_recorded_slot(one) for one in table.selectors.values()), default=0)
         columns = int(np.searchsorted(self._thinning.map_slots, seen, side="right"))
         plays = self._plays
-        return Gathered(
+        return RunData(
             name=self._name,
             table=table,
             thinning=self._thinning,

@@ -22,7 +22,7 @@ from fedelect.records import (
     summarise,
     tabulate,
 )
-from fedelect.report.gather import Gathered, Gathering
+from fedelect.report.gather import RunAccumulator, RunData
 from fedelect.report.theorem import Bound, Oracle, bounds_of, oracle_of
 from fedelect.vocabulary import Floats
 
@@ -47,7 +47,7 @@ class Reading:
         by_opinion: Label -> the same targets reached by the opinion of a single slot.
     """
 
-    run: Gathered
+    run: RunData
     best: str | None
     oracle: Oracle | None
     bounds: tuple[Bound, ...]
@@ -57,7 +57,7 @@ class Reading:
     by_opinion: dict[str, tuple[TargetSummary, ...]]
 
 
-def gather_all(sources: Sequence[Source]) -> list[Gathered]:
+def gather_all(sources: Sequence[Source]) -> list[RunData]:
     """Each source's records, gathered in one pass over them.
 
     Raises:
@@ -70,14 +70,14 @@ def gather_all(sources: Sequence[Source]) -> list[Gathered]:
     return [_gather(source, name, len(sources)) for source, name in zip(sources, names, strict=True)]
 
 
-def _gather(source: Source, name: str, runs: int) -> Gathered:
+def _gather(source: Source, name: str, runs: int) -> RunData:
     if isinstance(source, Run):
         tabulate(source)  # for its check that the records fit their header
         header, records = source.header, iter(source.records)
     else:
         follower = follow_run(source)
         header, records = follower.header, follower.fresh()
-    gathering = Gathering(header, name=name, runs=runs)
+    gathering = RunAccumulator(header, name=name, runs=runs)
     for record in records:
         gathering.add(record)
     return gathering.result()
@@ -115,13 +115,13 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def read_all(runs: Sequence[Gathered], targets: Sequence[float] | None = None) -> list[Reading]:
+def read_all(runs: Sequence[RunData], targets: Sequence[float] | None = None) -> list[Reading]:
     """Each run's figures. Targets that are not given are chosen from all runs together."""
     chosen = tuple(targets) if targets is not None else choose_targets([running_means(run) for run in runs])
     return [_read(run, chosen) for run in runs]
 
 
-def running_means(run: Gathered) -> list[float]:
+def running_means(run: RunData) -> list[float]:
     """The final running mean of each selector, over all trials; those without an opinion are left out."""
     ends = (mean_interval(last_present(curve)).mean for curve in running_mean_curves(run.table).values())
     return [end for end in ends if not math.isnan(end)]
@@ -144,7 +144,7 @@ def choose_targets(ends: Sequence[Sequence[float]], count: int = 3) -> tuple[flo
     return tuple(level / inverse for level in range(max(last - count + 1, 0), last + 1) if level > 0)
 
 
-def _read(run: Gathered, targets: tuple[float, ...]) -> Reading:
+def _read(run: RunData, targets: tuple[float, ...]) -> Reading:
     table, oracle = run.table, oracle_of(run)
     curves = {OPINION: opinion_curves(table), RUNNING_MEAN: running_mean_curves(table)}
     if oracle is not None:

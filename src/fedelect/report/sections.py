@@ -12,7 +12,7 @@ import msgspec
 
 from fedelect.equations.intervals import Interval
 from fedelect.records import RunHeader, SelectorSummary
-from fedelect.report.gather import Gathered
+from fedelect.report.gather import RunData
 from fedelect.report.reading import Reading
 from fedelect.report.style import LIGHT_COLOURS
 
@@ -83,7 +83,7 @@ def _warnings(reading: Reading) -> str:
     return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
 
 
-def _noise(run: Gathered) -> list[str]:
+def _noise(run: RunData) -> list[str]:
     if run.noise is None:
         return []
     least, greatest = (f"{value:.3g}" for value in run.noise)
@@ -96,7 +96,7 @@ def _noise(run: Gathered) -> list[str]:
     return [text]
 
 
-def _told_otherwise(run: Gathered) -> list[str]:
+def _told_otherwise(run: RunData) -> list[str]:
     if not run.told_otherwise:
         return []
     slots = sum(run.told_otherwise.values())

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedelect.equations import theory
 from fedelect.records import SelectorEntry, best_fixed
-from fedelect.report.gather import Gathered
+from fedelect.report.gather import RunData
 from fedelect.vocabulary import Floats, Ints
 
 _BP_KINDS = ("BpUcb", "PeerElection")
@@ -58,7 +58,7 @@ class Bound:
     unknown: tuple[tuple[str, str], ...]
 
 
-def oracle_of(run: Gathered) -> Oracle | None:
+def oracle_of(run: RunData) -> Oracle | None:
     """The oracle of a run; None before the first opinion."""
     if not run.cohorts:
         return None
@@ -82,7 +82,7 @@ def oracle_of(run: Gathered) -> Oracle | None:
     )
 
 
-def bounds_of(run: Gathered, oracle: Oracle | None, slots: Ints) -> list[Bound]:
+def bounds_of(run: RunData, oracle: Oracle | None, slots: Ints) -> list[Bound]:
     """The bound of each selector that a theorem speaks of, at `slots`; none where no gap is known."""
     if oracle is None or oracle.smallest_gap is None or oracle.largest_gap is None:
         return []
@@ -105,7 +105,7 @@ def bounds_of(run: Gathered, oracle: Oracle | None, slots: Ints) -> list[Bound]:
 
 
 def _bound(
-    run: Gathered, entry: SelectorEntry, slots: int, smallest: float, largest: float
+    run: RunData, entry: SelectorEntry, slots: int, smallest: float, largest: float
 ) -> theory.RegretBound | None:
     clients, budget = run.header.clients, run.header.budget
     if entry.kind == "QuickInitUcb":
@@ -117,7 +117,7 @@ def _bound(
     return None
 
 
-def _verdict(run: Gathered, entry: SelectorEntry, condition: str) -> tuple[bool | None, str]:
+def _verdict(run: RunData, entry: SelectorEntry, condition: str) -> tuple[bool | None, str]:
     """Whether the run keeps a condition (None where the records cannot tell), and why."""
     if condition == theory.BOUNDED_REWARDS:
         return not run.noisy, "noise was added to the rewards"
@@ -144,7 +144,7 @@ def _verdict(run: Gathered, entry: SelectorEntry, condition: str) -> tuple[bool 
     return None, "the records cannot tell"
 
 
-def _stationary(run: Gathered) -> tuple[bool | None, str]:
+def _stationary(run: RunData) -> tuple[bool | None, str]:
     start = run.header.scenario.get("start")
     if start == "cold":
         return True, ""

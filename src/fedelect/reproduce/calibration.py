@@ -21,12 +21,12 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from fedelect._processes import Calling, run_tasks
 from fedelect.analytics import judge
 from fedelect.equations.intervals import mean_band
 from fedelect.errors import RunError
 from fedelect.federation import DEFAULT_ENGINE, make_engine
 from fedelect.loop import Replica, play_slot
-from fedelect.processes import Calling, answers_of
 from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.paper import BASELINES, BASELINES_SLOTS, Baselines
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
@@ -217,7 +217,7 @@ def calibrate(
     make_folder(path.parent)
     host = Calling(functools.partial(_outcome, dataset=dataset, seed=seed))
     requests = [(candidate, work[candidate.start]) for candidate in missing]
-    for _, outcome in answers_of(host, requests, workers=workers):
+    for _, outcome in run_tasks(host, requests, workers=workers):
         known[outcome.candidate] = outcome
         _write(path, dataset, seed, candidates, known)
         progress(len(known), len(candidates))

@@ -21,7 +21,7 @@ from fedelect.records.run_folder import make_folder, replace_file
 from fedelect.reproduce.blocks import About, Block, write_block
 from fedelect.reproduce.series import Series
 from fedelect.scenario import Scenario, ScenarioConfig
-from fedelect.simulator import Ground, Plan, parse_selectors
+from fedelect.simulator import Plan, TrainingSource, parse_selectors
 from fedelect.simulator.plan import build_world, engine_for
 from fedelect.vocabulary import mean_present
 
@@ -115,7 +115,7 @@ class _Tally:
 
 
 def play_block(
-    task: BlockTask, ground: Ground, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
+    task: BlockTask, ground: TrainingSource, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
 ) -> None:
     """Play a block to its end and write its file.
 
@@ -129,7 +129,7 @@ def play_block(
         report(played)
 
 
-def playing(task: BlockTask, ground: Ground, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
+def playing(task: BlockTask, ground: TrainingSource, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
     """Play a block as `play_block` does, and yield after each slot how many more replica-slots have been played.
 
     The first number is of those that had been played before. The file is there when the generator has ended.

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
+from fedelect._processes import Failed, failed, run_tasks
 from fedelect.errors import RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Job
 from fedelect.loop import opinions_on
-from fedelect.processes import Failed, answers_of, failed
 from fedelect.records.lock import FolderLock
 from fedelect.records.run_folder import LOCK_NAME, make_folder
 from fedelect.reproduce.blocks import Block, Curves, put_together, read_block
@@ -22,7 +22,7 @@ from fedelect.reproduce.player import BlockTask, about_of, playing
 from fedelect.reproduce.series import Demand, Series
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
-from fedelect.simulator import Ground
+from fedelect.simulator import TrainingSource
 from fedelect.simulator.plan import build_world, engine_for
 
 PROBE_JOBS = 25
@@ -122,7 +122,7 @@ class Library(AbstractLibrary):
         ground: The data of the base scenario; or an atlas of it, on which only the main world can be played.
     """
 
-    ground: Ground
+    ground: TrainingSource
 
     @functools.cached_property
     def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
@@ -208,7 +208,7 @@ def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: Scenar
 
 def play(
     tasks: Sequence[BlockTask],
-    ground: Ground,
+    ground: TrainingSource,
     *,
     workers: int,
     progress: Callable[[int], None] = lambda played: None,
@@ -225,14 +225,14 @@ def play(
     """
     requests = [(task,) for task in tasks]
     host = _BlockPlayer(ground)
-    for place, _ in answers_of(host, requests, workers=workers, underway=lambda place, played: progress(played)):
+    for place, _ in run_tasks(host, requests, workers=workers, underway=lambda place, played: progress(played)):
         finished(tasks[place])
 
 
 class _BlockPlayer:
     """Plays blocks, here or in a worker process, and tells of its progress about once a second."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: TrainingSource) -> None:
         self._ground = ground
 
     def play(self, task: BlockTask) -> Generator[int, None, Failed | None]:

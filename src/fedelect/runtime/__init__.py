@@ -4,7 +4,6 @@ Needs the extra `peer`. The rest is imported from its own modules: `fedelect.run
 folders), `node` (the host), `transport` (links), `process` and `launch` (processes), `demo` (a federation to look at).
 """
 
-from fedelect.runtime.signing import Ed25519Signer as Ed25519Signer
-from fedelect.runtime.signing import Ed25519Verifier as Ed25519Verifier
+from fedelect.runtime.signing import Ed25519Signer, Ed25519Verifier
 
 __all__ = ["Ed25519Signer", "Ed25519Verifier"]

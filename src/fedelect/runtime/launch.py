@@ -19,10 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from fedelect._processes import ONE_THREAD
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.processes import ONE_THREAD
+from fedelect.runtime.host_messages import Command, Missing, Notice, Ready, Stop, Trouble, decode_notice, encode_line
 from fedelect.runtime.process import END_S
-from fedelect.runtime.talk import Command, Missing, Notice, Ready, Stop, Trouble, decode_notice, encode_line
 
 LOG_NAME = "log.txt"
 """What a peer's process prints by accident, in its folder."""
@@ -137,7 +137,7 @@ class PeerProcess:
         self._said.put((self.client, notice))
 
 
-class Crew:
+class PeerProcesses:
     """The processes of some peers; use it in a `with` statement, which leaves none behind.
 
     Args:

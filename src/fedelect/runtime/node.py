@@ -26,7 +26,7 @@ from fedelect.protocol import (
     CohortAgreed,
     Deadline,
     Effect,
-    LiarProven,
+    MisbehaviourProven,
     Peer,
     PeerConfig,
     Persist,
@@ -42,8 +42,7 @@ from fedelect.protocol import (
     encode,
     to_claim,
 )
-from fedelect.runtime.journal import Journal
-from fedelect.runtime.talk import (
+from fedelect.runtime.host_messages import (
     SLOTS_NAME,
     Begin,
     Link,
@@ -60,6 +59,7 @@ from fedelect.runtime.talk import (
     encode_line,
     recounted,
 )
+from fedelect.runtime.journal import Journal
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
 REFUSALS_TOLD = 5
@@ -273,7 +273,7 @@ class Node:
         elif isinstance(effect, SlotSkipped):
             self._amend(reason=effect.reason, ended_s=time.monotonic())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
-        elif isinstance(effect, LiarProven):
+        elif isinstance(effect, MisbehaviourProven):
             self._tell(
                 Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
             )

@@ -22,12 +22,12 @@ import numpy as np
 from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError, FedelectError
-from fedelect.runtime.beside import Control
+from fedelect.runtime.control import Control
+from fedelect.runtime.host_messages import Begin, Greeting, Notice, Stop, Trouble, decode_command, encode_line
 from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.talk import Begin, Greeting, Notice, Stop, Trouble, decode_command, encode_line
 from fedelect.runtime.transport import Inbox, Transport
 from fedelect.runtime.transport.zenoh_links import ZenohTransport
 
@@ -112,7 +112,7 @@ def serve(
         commands: Lines with commands.
         tell: What to do with notices; called from several threads.
         stay: Whether to stay when the commands end.
-        control: Whether to listen on the control socket in the folder, too; see `fedelect.runtime.beside`.
+        control: Whether to listen on the control socket in the folder, too; see `fedelect.runtime.control`.
         missing_after_s: When to name the neighbours that are not up.
         transport: The links; by default those of the folder's roster.
 

@@ -1,24 +1,19 @@
 """What world: configuration, data, places, links and channels, built once and read only."""
 
-from fedelect.scenario.config import BeliefsConfig as BeliefsConfig
-from fedelect.scenario.config import ChannelConfig as ChannelConfig
-from fedelect.scenario.config import DataConfig as DataConfig
-from fedelect.scenario.config import ModelConfig as ModelConfig
-from fedelect.scenario.config import ScenarioConfig as ScenarioConfig
-from fedelect.scenario.config import TopologyConfig as TopologyConfig
-from fedelect.scenario.dataset import Dataset as Dataset
-from fedelect.scenario.presets import PRESETS as PRESETS
-from fedelect.scenario.presets import preset as preset
-from fedelect.scenario.presets import preset_toml as preset_toml
-from fedelect.scenario.scenario import Scenario as Scenario
-from fedelect.scenario.scenario import build_scenario as build_scenario
-from fedelect.scenario.scenario import draw_arrivals as draw_arrivals
-from fedelect.scenario.scenario import simulated_signals as simulated_signals
-from fedelect.scenario.system import SystemConfig as SystemConfig
-from fedelect.scenario.toml_text import parse_scenario as parse_scenario
-from fedelect.scenario.toml_text import scenario_toml as scenario_toml
-from fedelect.scenario.topology import Topology as Topology
-from fedelect.scenario.topology import draw_topology as draw_topology
+from fedelect.scenario.config import (
+    BeliefsConfig,
+    ChannelConfig,
+    DataConfig,
+    ModelConfig,
+    ScenarioConfig,
+    TopologyConfig,
+)
+from fedelect.scenario.dataset import Dataset
+from fedelect.scenario.presets import PRESETS, preset, preset_toml
+from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, simulated_signals
+from fedelect.scenario.system import SystemConfig
+from fedelect.scenario.toml_text import parse_scenario, scenario_toml
+from fedelect.scenario.topology import Topology, draw_topology
 
 __all__ = [
     "PRESETS",

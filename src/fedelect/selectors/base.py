@@ -20,10 +20,10 @@ from fedelect.errors import (
     MissingSignalError,
     NoElection,
     SelectorError,
-    StaleAskError,
+    StaleSelectionError,
     StateError,
 )
-from fedelect.vocabulary import Ask, Cohort, Feedback, Signal, as_cohort, check_budget, whole
+from fedelect.vocabulary import Cohort, Feedback, Selection, Signal, as_cohort, check_budget, whole
 
 Available = NDArray[np.bool_] | None
 """(N,) mask of the clients that are there; None means all of them."""
@@ -57,9 +57,9 @@ class AbstractSelector(ABC):
         check_budget(self.clients, self.budget)
         self.parameters = dict(parameters)
         self._slot = 0
-        self._open: Ask | None = None
+        self._open: Selection | None = None
 
-    def ask(self, available: Iterable[int] | None = None) -> Ask:
+    def ask(self, available: Iterable[int] | None = None) -> Selection:
         """Whom to train in the next slot; the open ask again if there is one.
 
         Args:
@@ -76,12 +76,12 @@ class AbstractSelector(ABC):
             raise
         self._check_cohort(cohort, mask)
         self._slot = slot
-        self._open = Ask(slot, cohort, indices)
+        self._open = Selection(slot, cohort, indices)
         return self._open
 
-    def tell(self, ask: Ask, feedback: Feedback) -> None:
+    def tell(self, selection: Selection, feedback: Feedback) -> None:
         """Close the open `ask` with what came of it, and learn from it."""
-        self._check_open(ask)
+        self._check_open(selection)
         if not isinstance(feedback, Feedback):
             raise FeedbackError(f"tell() takes a Feedback, got {type(feedback).__name__}")
         for name, values in feedback.per_client().items():
@@ -93,24 +93,26 @@ class AbstractSelector(ABC):
                 f"{type(self).__name__} needs {' and '.join(map(repr, sorted(missing)))}, which this feedback lacks; "
                 f"give it, or close the slot with abandon()"
             )
-        self._learn(ask, feedback)
+        self._learn(selection, feedback)
         self._open = None
 
-    def abandon(self, ask: Ask) -> None:
+    def abandon(self, selection: Selection) -> None:
         """Close the open `ask`, from which nothing is learnt. Its slot number is not used again."""
-        self._check_open(ask)
-        self._abandoned(ask)
+        self._check_open(selection)
+        self._abandoned(selection)
         self._open = None
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on, as JSON-able values; long arrays are packed (see `packing`)."""
-        ask = self._open
+        selection = self._open
         return {
             "selector": type(self).__name__,
             "version": self.version,
             "parameters": dict(self.parameters),
             "slot": self._slot,
-            "open": None if ask is None else {"cohort": list(ask.cohort), "indices": list(ask.indices)},
+            "open": None
+            if selection is None
+            else {"cohort": list(selection.cohort), "indices": list(selection.indices)},
             "memory": self._memory(),
         }
 
@@ -133,7 +135,7 @@ class AbstractSelector(ABC):
             if state["open"] is not None:
                 cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
                 selector._check_cohort(cohort, None)
-                selector._open = Ask(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
+                selector._open = Selection(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
             selector._recall(state["memory"])
         except StateError:
             raise
@@ -145,10 +147,10 @@ class AbstractSelector(ABC):
     def _choose(self, slot: int, available: Available) -> Choice:
         """The cohort for `slot` out of the available clients; must not change what is saved."""
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         """Take in checked feedback, all of it or (raising) none."""
 
-    def _abandoned(self, ask: Ask) -> None:
+    def _abandoned(self, selection: Selection) -> None:
         """Note that the slot came to nothing."""
 
     def _memory(self) -> dict[str, Any]:
@@ -168,15 +170,15 @@ class AbstractSelector(ABC):
                 f"clients (plain ints) out of those available in 0..{self.clients - 1}"
             )
 
-    def _check_open(self, ask: Ask) -> None:
-        if not isinstance(ask, Ask):
-            raise StaleAskError(f"hand back the Ask that ask() gave, got {type(ask).__name__}")
+    def _check_open(self, selection: Selection) -> None:
+        if not isinstance(selection, Selection):
+            raise StaleSelectionError(f"hand back the Selection that ask() gave, got {type(selection).__name__}")
         if self._open is None:
-            raise StaleAskError(f"slot {ask.slot} is closed and no ask is open; call ask() first")
-        if ask != self._open:
-            raise StaleAskError(
-                f"slot {ask.slot} with cohort {list(ask.cohort)} is not the open ask (slot {self._open.slot}, "
-                f"cohort {list(self._open.cohort)}); answer that one"
+            raise StaleSelectionError(f"slot {selection.slot} is closed and no ask is open; call ask() first")
+        if selection != self._open:
+            raise StaleSelectionError(
+                f"slot {selection.slot} with cohort {list(selection.cohort)} is not the open one (slot "
+                f"{self._open.slot}, cohort {list(self._open.cohort)}); answer that one"
             )
 
     def _mask(self, available: Iterable[int] | None) -> Available:

@@ -4,11 +4,11 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.indices import elect
+from fedelect.rules.cold_start import ColdStart
+from fedelect.rules.election import elect
 from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.packing import pack, unpack
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
 @final
@@ -60,17 +60,17 @@ class BpUcb(AbstractUcb):
         )
         return election.cohort, election.indices
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.opinions is not None and feedback.beliefs is not None  # declared in `needs`
-        members = np.array(ask.cohort)
+        members = np.array(selection.cohort)
         present = members[~np.isnan(feedback.opinions[members])]
         self._given[present] += 1
         self._total[present] += feedback.opinions[present]
         self._beliefs = feedback.beliefs.copy()
-        self._elected(ask.cohort)
+        self._elected(selection.cohort)
 
-    def _abandoned(self, ask: Ask) -> None:
-        self._elected(ask.cohort)
+    def _abandoned(self, selection: Selection) -> None:
+        self._elected(selection.cohort)
 
     def _elected(self, cohort: Cohort) -> None:
         self._pulls[list(cohort)] += 1

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedelect._imports import import_callable
 from fedelect.errors import BudgetError, ConfigurationError, FedelectError
-from fedelect.naming import imported
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
-from fedelect.selectors.quick_init_ucb import QuickInitUcb
-from fedelect.selectors.rivals import (
+from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
+from fedelect.selectors.literature import (
     AdditiveThompson,
     ClientThompson,
     ClientUcb,
@@ -30,7 +30,7 @@ from fedelect.selectors.rivals import (
     RbcsF,
     TiFl,
 )
-from fedelect.selectors.set_process import BpGp, LossGp, SetGp
+from fedelect.selectors.quick_init_ucb import QuickInitUcb
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -95,7 +95,7 @@ class SelectorSpec:
         if rest and "=" not in rest.partition(":")[0] and name not in known:
             attribute, _, rest = rest.partition(":")
             own = f"{name}:{attribute}"
-            make: Make = _checked(imported(own, what="selector"), own)
+            make: Make = _checked(import_callable(own, what="selector"), own)
         else:
             make = _named(name, known)
         parameters = _parameters(text, rest)

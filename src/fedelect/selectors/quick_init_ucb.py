@@ -12,15 +12,15 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect.equations.cold_start import ColdStart
 from fedelect.equations.indices import ucb_index
+from fedelect.rules.cold_start import ColdStart
 from fedelect.seeds import Draws
 from fedelect.selectors.additive_arms import AdditiveArms
 from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.selectors.reward_noise import RewardNoise
-from fedelect.vocabulary import Ask, Cohort, Feedback, Floats, Signal
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
 @final
@@ -88,21 +88,21 @@ class QuickInitUcb(AbstractUcb):
             self._fresh_among = (available, AdditiveArms(there, self._score[there], self.budget, played))
         return self._fresh_among[1]
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
         self._noise.note(feedback.reward_noise)
-        if not ask.indices:
-            self._cold_log.append((self._cold.group_number(ask.cohort), ask.cohort, feedback.reward))
-            self._learn_scores(ask.cohort, feedback.reward)
-        elif ask.cohort in self._played:
-            self._played.reward(ask.cohort, feedback.reward)
+        if not selection.indices:
+            self._cold_log.append((self._cold.group_number(selection.cohort), selection.cohort, feedback.reward))
+            self._learn_scores(selection.cohort, feedback.reward)
+        elif selection.cohort in self._played:
+            self._played.reward(selection.cohort, feedback.reward)
         else:
-            initial = math.fsum(self._score[list(ask.cohort)].tolist()) / self.budget
-            self._played.put(ask.cohort, total=initial + feedback.reward, pulls=2)
+            initial = math.fsum(self._score[list(selection.cohort)].tolist()) / self.budget
+            self._played.put(selection.cohort, total=initial + feedback.reward, pulls=2)
             if self._fresh is not None:
-                self._fresh.mark_played(ask.cohort)
-            if self._fresh_among is not None and self._fresh_among[0][list(ask.cohort)].all():
-                self._fresh_among[1].mark_played(ask.cohort)
+                self._fresh.mark_played(selection.cohort)
+            if self._fresh_among is not None and self._fresh_among[0][list(selection.cohort)].all():
+                self._fresh_among[1].mark_played(selection.cohort)
 
     def _learn_scores(self, cohort: Cohort, reward: float) -> None:
         members = list(cohort)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fedelect.equations.indices import widened
+from fedelect.equations.indices import noise_adjusted
 
 
 class RewardNoise:
@@ -19,7 +19,7 @@ class RewardNoise:
 
     def widen(self, exploration: float) -> float:
         """The exploration that this noise calls for; see `fedelect.equations.indices.widened`."""
-        return widened(exploration, self._total / max(self._rewards, 1))
+        return noise_adjusted(exploration, self._total / max(self._rewards, 1))
 
     def memory(self) -> dict[str, Any]:
         """The ledger as JSON-able values."""

@@ -17,7 +17,7 @@ from fedelect.seeds import Draws
 from fedelect.selectors.base import AbstractUcb, Available, Choice
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.selectors.reward_noise import RewardNoise
-from fedelect.vocabulary import Ask, Cohort, Feedback, Signal
+from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 
 
 @final
@@ -64,15 +64,15 @@ class SubsetUcb(AbstractUcb):
             self._left = _untried_list(range(self.clients), self.budget, self._played)
         return self._left
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
         self._noise.note(feedback.reward_noise)
-        if ask.cohort in self._played:
-            self._played.reward(ask.cohort, feedback.reward)
+        if selection.cohort in self._played:
+            self._played.reward(selection.cohort, feedback.reward)
             return
-        self._played.put(ask.cohort, total=feedback.reward, pulls=1)
+        self._played.put(selection.cohort, total=feedback.reward, pulls=1)
         if self._left is not None:
-            del self._left[bisect.bisect_left(self._left, ask.cohort)]
+            del self._left[bisect.bisect_left(self._left, selection.cohort)]
 
     def _memory(self) -> dict[str, Any]:
         return {"played": self._played.memory(), "noise": self._noise.memory()}

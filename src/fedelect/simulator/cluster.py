@@ -6,9 +6,9 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fedelect._processes import ONE_THREAD, Failed, WorkerLost
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
-from fedelect.processes import ONE_THREAD, Failed, Lost
-from fedelect.simulator.plan import Ground
+from fedelect.simulator.plan import TrainingSource
 from fedelect.simulator.shard import ShardHost, TrialSave, Work
 from fedelect.simulator.workers import Answer
 
@@ -31,7 +31,7 @@ class RayActors:
         ground: What the worlds are made from.
     """
 
-    def __init__(self, address: str, *, cores: int, work: Work, ground: Ground) -> None:
+    def __init__(self, address: str, *, cores: int, work: Work, ground: TrainingSource) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what is to come; else some versions warn
         try:
@@ -78,7 +78,7 @@ class RayActors:
                 )
             )
         except self._ray.exceptions.RayError as error:
-            return number, Lost(f"{type(error).__name__}: {_last_line(error)}")
+            return number, WorkerLost(f"{type(error).__name__}: {_last_line(error)}")
         return number, answer
 
     def end(self, number: int) -> None:

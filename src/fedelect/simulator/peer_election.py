@@ -40,7 +40,7 @@ from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.packing import pack, unpack
 from fedelect.simulator.network import LinkConditions, Network, Traffic
 from fedelect.simulator.peer_exchange import PeerDisks, PeerExchange
-from fedelect.vocabulary import Ask, Feedback, Floats, Signal, as_cohort
+from fedelect.vocabulary import Feedback, Floats, Selection, Signal, as_cohort
 
 
 @final
@@ -190,17 +190,17 @@ class PeerElection(AbstractSelector):
             raise NoElection(f"no cohort for slot {slot}: {self._result}")
         return self._result.cohort, self._result.indices
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.opinions is not None  # declared in `needs`
-        members = np.array(ask.cohort)
+        members = np.array(selection.cohort)
         present = members[~np.isnan(feedback.opinions[members])]
         self._given[present] += 1
         self._total[present] += feedback.opinions[present]
-        self._opinions, self._judged = feedback.opinions.copy(), ask.slot
-        self._hold(ask.slot + 1, None)
+        self._opinions, self._judged = feedback.opinions.copy(), selection.slot
+        self._hold(selection.slot + 1, None)
 
-    def _abandoned(self, ask: Ask) -> None:
-        self._hold(ask.slot + 1, None)
+    def _abandoned(self, selection: Selection) -> None:
+        self._hold(selection.slot + 1, None)
 
     def _hold(self, slot: int, available: list[int] | None) -> None:
         """Let the peers exchange their last opinions and elect for `slot`."""

@@ -24,7 +24,7 @@ from fedelect.simulator.peer_election import PeerElection
 PEERS = "peers"
 """Selector name under which BP-UCB or BP-GP is elected by simulated peers, message by message."""
 
-Ground = Dataset | Atlas
+TrainingSource = Dataset | Atlas
 """What worlds are made from; its `digest` is part of a run's identity."""
 
 
@@ -145,7 +145,7 @@ def plain(config: ScenarioConfig) -> dict[str, Any]:
     return cast("dict[str, Any]", msgspec.to_builtins(config))
 
 
-def build_world(config: ScenarioConfig, ground: Ground, *, draw: int = 0) -> Scenario:
+def build_world(config: ScenarioConfig, ground: TrainingSource, *, draw: int = 0) -> Scenario:
     """The world that `config` describes over a data set, or the atlas' own.
 
     Raises:
@@ -167,7 +167,7 @@ def _another_scenario(asked: ScenarioConfig, built: ScenarioConfig) -> str:
     )
 
 
-def engine_for(name: str, config: ScenarioConfig, ground: Ground) -> Engine:
+def engine_for(name: str, config: ScenarioConfig, ground: TrainingSource) -> Engine:
     """The engine called `name`; over an atlas the one that looks things up there.
 
     Raises:
@@ -180,6 +180,6 @@ def engine_for(name: str, config: ScenarioConfig, ground: Ground) -> Engine:
     return AtlasEngine(ground)
 
 
-def opinion_for(config: ScenarioConfig, ground: Ground) -> Opinion:
+def opinion_for(config: ScenarioConfig, ground: TrainingSource) -> Opinion:
     """How clients score a model; over an atlas, which knows their opinions, nobody is asked."""
     return load_opinion(config.opinion) if isinstance(ground, Dataset) else accuracy

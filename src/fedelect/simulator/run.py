@@ -17,16 +17,16 @@ from pathlib import Path
 import msgspec
 from threadpoolctl import threadpool_limits
 
+from fedelect._processes import Failed, WorkerLost, usable_cores
 from fedelect.analytics import Opinion
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.processes import Failed, Lost, usable_cores
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.cluster import RayActors
-from fedelect.simulator.plan import Ground, Plan, build_world, engine_for, opinion_for, plain
+from fedelect.simulator.plan import Plan, TrainingSource, build_world, engine_for, opinion_for, plain
 from fedelect.simulator.shard import Played, Shard, TrialSave, Work, unreadable_checkpoint
 from fedelect.simulator.workers import Executor, InThisProcess, WorkerProcesses
 from fedelect.vocabulary import mean_present
@@ -48,7 +48,7 @@ class _Checkpoint(msgspec.Struct, frozen=True):
 
 def simulate(
     plan: Plan,
-    dataset: Ground,
+    dataset: TrainingSource,
     out: Path,
     *,
     command: str = "",
@@ -158,7 +158,7 @@ class _Drive:
             number, answer = executor.answer()
             if isinstance(answer, Failed):
                 raise answer.error
-            if isinstance(answer, Lost):
+            if isinstance(answer, WorkerLost):
                 self._count_loss(number, shards[number], answer)
                 self._begin(executor, number, shards[number])
                 continue
@@ -198,7 +198,7 @@ class _Drive:
         self._writer.save_checkpoint(slot, msgspec.json.encode(_Checkpoint(trials)))
         self._written_at = time.monotonic()
 
-    def _count_loss(self, number: int, trials: tuple[int, ...], lost: Lost) -> None:
+    def _count_loss(self, number: int, trials: tuple[int, ...], lost: WorkerLost) -> None:
         self._losses[number] = self._losses.get(number, 0) + 1
         if self._losses[number] > LOSSES_ALLOWED:
             which = f"trial {trials[0]}" if len(trials) == 1 else f"trials {trials[0]} to {trials[-1]}"
@@ -255,7 +255,7 @@ def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
         )
 
 
-def _header(plan: Plan, ground: Ground, engine: Engine, command: str) -> RunHeader:
+def _header(plan: Plan, ground: TrainingSource, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
     world = build_world(plan.config, ground)
     redrawn = (build_world(plan.config, ground, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))

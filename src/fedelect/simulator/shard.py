@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from fedelect._processes import Failed, failed
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import Engine, versions_of
 from fedelect.loop import FrameworkName, Replica, play_slot
-from fedelect.processes import Failed, failed
 from fedelect.records import SlotRecord
 from fedelect.scenario import Scenario, ScenarioConfig
-from fedelect.simulator.plan import Ground, Plan, build_world, engine_for, opinion_for, parse_selectors
+from fedelect.simulator.plan import Plan, TrainingSource, build_world, engine_for, opinion_for, parse_selectors
 
 
 class TrialSave(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Shard:
     """
 
     def __init__(
-        self, plan: Plan, ground: Ground, engine: Engine, trials: Sequence[int], saves: Mapping[int, TrialSave]
+        self, plan: Plan, ground: TrainingSource, engine: Engine, trials: Sequence[int], saves: Mapping[int, TrialSave]
     ) -> None:
         self._plan = plan
         self._engine = engine
@@ -209,7 +209,7 @@ class Work:
             import_paths=tuple(sys.path),
         )
 
-    def shard(self, ground: Ground, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> Shard:
+    def shard(self, ground: TrainingSource, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> Shard:
         """The shard of some trials, made in the process that will play it; see `Shard`."""
         here = tuple(versions_of(self.engine_recorded).items())
         if self.versions != here:
@@ -242,8 +242,10 @@ def _listed(versions: tuple[tuple[str, str], ...]) -> str:
 class ShardHost:
     """A shard in a process of its own: made at the first request, and whatever goes wrong is an answer."""
 
-    def __init__(self, work: Work, ground: Ground, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
-        self._made_from: tuple[Work, Ground, Sequence[int], Mapping[int, TrialSave]] | None
+    def __init__(
+        self, work: Work, ground: TrainingSource, trials: Sequence[int], saves: Mapping[int, TrialSave]
+    ) -> None:
+        self._made_from: tuple[Work, TrainingSource, Sequence[int], Mapping[int, TrialSave]] | None
         self._made_from = (work, ground, trials, saves)
         self._shard: Shard | None = None
 

@@ -8,15 +8,15 @@ import queue
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from fedelect.processes import Failed, Lost, WorkerProcess
-from fedelect.simulator.plan import Ground
+from fedelect._processes import Failed, WorkerLost, WorkerProcess
+from fedelect.simulator.plan import TrainingSource
 from fedelect.simulator.shard import Played, Shard, ShardHost, TrialSave, Work
 
 SLICE_S = 0.1
 """Seconds of work between two answers of a worker process (at least one slot)."""
 
 
-Answer = Played | Failed | Lost
+Answer = Played | Failed | WorkerLost
 
 
 class Executor(Protocol):
@@ -78,7 +78,7 @@ class MakeShard(Protocol):
 class WorkerProcesses:
     """Each shard in a process of its own on this machine."""
 
-    def __init__(self, work: Work, ground: Ground) -> None:
+    def __init__(self, work: Work, ground: TrainingSource) -> None:
         self._work, self._ground = work, ground
         self._workers: dict[int, WorkerProcess] = {}
         self._answers: queue.SimpleQueue[tuple[WorkerProcess, Answer]] = queue.SimpleQueue()

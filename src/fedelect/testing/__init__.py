@@ -6,8 +6,6 @@ def test_my_selector() -> None:
 check_selector(lambda clients, budget, seed: MyUcb(clients=clients, budget=budget, seed=seed))
 """
 
-from fedelect.testing.conformance import ConformanceError as ConformanceError
-from fedelect.testing.conformance import check_selector as check_selector
-from fedelect.testing.conformance import selector_checks as selector_checks
+from fedelect.testing.conformance import ConformanceError, check_selector, selector_checks
 
 __all__ = ["ConformanceError", "check_selector", "selector_checks"]

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.errors import AvailabilityError, FeedbackError, StaleAskError
+from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import EXTRA_SIGNALS, Ask, Cohort, Feedback, Floats
+from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Selection
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
@@ -57,10 +57,10 @@ def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> None:
     for clients, budget in ((CLIENTS, BUDGET), (6, 6), (1, 1), (5, 1)):
         selector = _built(factory, clients, budget, seed=3)
         for slot in range(1, SLOTS + 1):
-            ask = selector.ask()
-            _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
-            _require_cohort(ask.cohort, clients, budget)
-            selector.tell(ask, _feedback(ask, clients))
+            selection = selector.ask()
+            _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+            _require_cohort(selection.cohort, clients, budget)
+            selector.tell(selection, _feedback(selection, clients))
 
 
 def check_an_open_ask_is_asked_again(factory: Factory) -> None:
@@ -113,50 +113,58 @@ def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> None:
         for _ in ("closed", "open"):
             twin = type(selector).restore(_through_json(selector.state()))
             _require(twin.state() == selector.state(), "a restored selector has another state than the one saved")
-            ask = selector.ask()
-            _require(twin.ask() == ask, f"in slot {ask.slot} the restored selector elected another cohort")
-            twin.tell(ask, _feedback(ask, CLIENTS))
-        selector.tell(ask, _feedback(ask, CLIENTS))
-        _require(twin.state() == selector.state(), f"after slot {ask.slot} the restored selector had learnt otherwise")
+            selection = selector.ask()
+            _require(twin.ask() == selection, f"in slot {selection.slot} the restored selector elected another cohort")
+            twin.tell(selection, _feedback(selection, CLIENTS))
+        selector.tell(selection, _feedback(selection, CLIENTS))
+        _require(
+            twin.state() == selector.state(), f"after slot {selection.slot} the restored selector had learnt otherwise"
+        )
 
 
 def check_stale_asks_are_refused(factory: Factory) -> None:
-    """A repeated, forged or missing ask raises StaleAskError and changes nothing."""
+    """A repeated, forged or missing ask raises StaleSelectionError and changes nothing."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     old = selector.ask()
     selector.tell(old, _feedback(old, CLIENTS))
-    _refused(selector, StaleAskError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a repeated tell")
-    ask = selector.ask()
-    _refused(selector, StaleAskError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a stale ask")
-    forged = Ask(ask.slot, tuple(range(CLIENTS - BUDGET, CLIENTS)), (0.123,))
-    _refused(selector, StaleAskError, lambda: selector.tell(forged, _feedback(ask, CLIENTS)), "a forged ask")
-    _refused(selector, StaleAskError, lambda: selector.abandon(old), "abandoning a closed slot")
-    selector.tell(ask, _feedback(ask, CLIENTS))
+    _refused(selector, StaleSelectionError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a repeated tell")
+    selection = selector.ask()
+    _refused(selector, StaleSelectionError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a stale ask")
+    forged = Selection(selection.slot, tuple(range(CLIENTS - BUDGET, CLIENTS)), (0.123,))
+    _refused(
+        selector, StaleSelectionError, lambda: selector.tell(forged, _feedback(selection, CLIENTS)), "a forged ask"
+    )
+    _refused(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
+    selector.tell(selection, _feedback(selection, CLIENTS))
 
 
 def check_unfit_feedback_changes_nothing(factory: Factory) -> None:
     """Feedback of the wrong length or without a needed signal raises FeedbackError and changes nothing."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
-    ask = selector.ask()
+    selection = selector.ask()
     short = Feedback(opinions=np.full(CLIENTS - 1, 0.5), beliefs=np.ones(CLIENTS - 1), reward=0.5)
-    _refused(selector, FeedbackError, lambda: selector.tell(ask, short), "feedback for too few clients")
+    _refused(selector, FeedbackError, lambda: selector.tell(selection, short), "feedback for too few clients")
     if selector.needs:
-        _refused(selector, FeedbackError, lambda: selector.tell(ask, Feedback()), "feedback without what it needs")
-    selector.tell(ask, _feedback(ask, CLIENTS))
+        _refused(
+            selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs"
+        )
+    selector.tell(selection, _feedback(selection, CLIENTS))
 
 
 def check_missing_opinions_are_accepted(factory: Factory) -> None:
     """A client that gives no opinion or has no belief does not stop the selector."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
-        ask = selector.ask()
-        full = _feedback(ask, CLIENTS)
+        selection = selector.ask()
+        full = _feedback(selection, CLIENTS)
         assert full.opinions is not None and full.beliefs is not None
         silent = stream(5, "conformance-silent", slot).random(CLIENTS) < 0.4
         silent[slot % CLIENTS] = False
         opinions, beliefs = np.where(silent, np.nan, full.opinions), np.where(silent, np.nan, full.beliefs)
-        extra: dict[str, Any] = {name: np.where(silent, np.nan, said) for name, said in _extra(ask, CLIENTS).items()}
-        selector.tell(ask, Feedback(opinions=opinions, beliefs=beliefs, **extra))
+        extra: dict[str, Any] = {
+            name: np.where(silent, np.nan, said) for name, said in _extra(selection, CLIENTS).items()
+        }
+        selector.tell(selection, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
 
 
@@ -168,35 +176,38 @@ def check_only_available_clients_are_chosen(factory: Factory) -> None:
         there = rng.permutation(CLIENTS)[: int(rng.integers(BUDGET, CLIENTS + 1))].tolist()
         few = there[: BUDGET - 1]
         _refused(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
-        ask = selector.ask(there)
-        _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
-        _require_cohort(ask.cohort, CLIENTS, BUDGET)
-        _require(set(ask.cohort) <= set(there), f"cohort {ask.cohort} has clients that are not available: {there}")
-        selector.tell(ask, _feedback(ask, CLIENTS))
+        selection = selector.ask(there)
+        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        _require_cohort(selection.cohort, CLIENTS, BUDGET)
+        _require(
+            set(selection.cohort) <= set(there),
+            f"cohort {selection.cohort} has clients that are not available: {there}",
+        )
+        selector.tell(selection, _feedback(selection, CLIENTS))
 
 
 def check_abandoned_slots_are_not_reused(factory: Factory) -> None:
     """After `abandon` the next ask has the next slot number."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
-        ask = selector.ask()
-        _require(ask.slot == slot, f"slot {slot} was asked for as slot {ask.slot}")
+        selection = selector.ask()
+        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
         if slot % 3:
-            selector.tell(ask, _feedback(ask, CLIENTS))
+            selector.tell(selection, _feedback(selection, CLIENTS))
         else:
-            selector.abandon(ask)
+            selector.abandon(selection)
 
 
 def check_inputs_are_not_aliased(factory: Factory) -> None:
     """Changing the arrays that were told afterwards changes nothing."""
     one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
     for _ in range(SLOTS):
-        ask = one.ask()
-        _require(two.ask() == ask, "changing an array after it was told changed the next cohort")
-        told = _feedback(ask, CLIENTS)
+        selection = one.ask()
+        _require(two.ask() == selection, "changing an array after it was told changed the next cohort")
+        told = _feedback(selection, CLIENTS)
         arrays: dict[str, Any] = {name: values.copy() for name, values in told.per_client().items()}
-        one.tell(ask, Feedback(**arrays))
-        two.tell(ask, told)
+        one.tell(selection, Feedback(**arrays))
+        two.tell(selection, told)
         for array in arrays.values():
             array[:] = 0.0
 
@@ -225,12 +236,12 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
     selector = _built(factory, 6, 2, seed=seed)
     counts = np.zeros(6)
     for _ in range(8):
-        ask = selector.ask()
-        members = list(ask.cohort)
+        selection = selector.ask()
+        members = list(selection.cohort)
         counts[members] += 1
         reward = float(np.sort(worth[members]).mean())
         extra: dict[str, Any] = dict.fromkeys(EXTRA_SIGNALS, 1.0 + worth)
-        selector.tell(ask, Feedback(opinions=np.full(6, reward), beliefs=np.full(6, reward) * worth, **extra))
+        selector.tell(selection, Feedback(opinions=np.full(6, reward), beliefs=np.full(6, reward) * worth, **extra))
     return counts
 
 
@@ -243,28 +254,28 @@ def _built(factory: Factory, clients: int, budget: int, seed: int) -> AbstractSe
     return selector
 
 
-def _feedback(ask: Ask, clients: int) -> Feedback:
+def _feedback(selection: Selection, clients: int) -> Feedback:
     """What a small noisy world answers: it depends on slot and cohort only."""
-    rng = stream(99, "conformance", ask.slot, *ask.cohort)
-    worth = 0.2 + 0.6 * sum(ask.cohort) / (clients * len(ask.cohort))
+    rng = stream(99, "conformance", selection.slot, *selection.cohort)
+    worth = 0.2 + 0.6 * sum(selection.cohort) / (clients * len(selection.cohort))
     opinions = np.clip(worth + 0.2 * rng.standard_normal(clients), 0.0, 1.0)
-    return Feedback(opinions=opinions, beliefs=opinions**2, **_extra(ask, clients))
+    return Feedback(opinions=opinions, beliefs=opinions**2, **_extra(selection, clients))
 
 
-def _extra(ask: Ask, clients: int) -> dict[str, Any]:
+def _extra(selection: Selection, clients: int) -> dict[str, Any]:
     """All extra signals; the times of those who did not train are not known."""
-    rng = stream(99, "conformance-extra", ask.slot, *ask.cohort)
+    rng = stream(99, "conformance-extra", selection.slot, *selection.cohort)
     extra = {name: rng.uniform(0.1, 2.0, clients) for name in EXTRA_SIGNALS}
-    extra["seconds"][np.setdiff1d(np.arange(clients), ask.cohort)] = np.nan
+    extra["seconds"][np.setdiff1d(np.arange(clients), selection.cohort)] = np.nan
     return extra
 
 
 def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:
     cohorts = []
     for _ in range(slots):
-        ask = selector.ask()
-        cohorts.append(ask.cohort)
-        selector.tell(ask, _feedback(ask, selector.clients))
+        selection = selector.ask()
+        cohorts.append(selection.cohort)
+        selector.tell(selection, _feedback(selection, selector.clients))
     return cohorts
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from tests.protocol.election_kit import VERIFIER, Wired, config, sealed_chain, value
 
-from fedelect.equations.set_values import PlayedSets
 from fedelect.errors import RemoteProtocolError, StateError
 from fedelect.protocol import (
     Appraisal,
@@ -21,9 +20,10 @@ from fedelect.protocol import (
     map_hash,
     worth_of,
 )
-from fedelect.protocol.history import Appraisals
-from fedelect.protocol.history.memory import Memory
-from fedelect.protocol.signed.statements import sealed
+from fedelect.protocol.appraisals import Appraisals
+from fedelect.protocol.memory import Memory
+from fedelect.protocol.statements import sealed
+from fedelect.rules import CohortStatistics
 from fedelect.vocabulary import Cohort
 
 BP_GP = config(rule="bp-gp", memory=3)
@@ -31,7 +31,7 @@ COHORTS: tuple[Cohort, ...] = ((0, 1), (2, 3), (0, 2), (0, 1), (1, 3))
 WORTHS = (math.nan, 0.5, 0.25, math.nan, 0.75)  # of the cohort before: of none, of (0, 1), of (2, 3), ...
 
 
-def rows(played: PlayedSets) -> list[tuple[tuple[int, ...], float, float]]:
+def rows(played: CohortStatistics) -> list[tuple[tuple[int, ...], float, float]]:
     cohorts, means, weights, _, _ = played.evidence()
     return [
         (tuple(cohort), mean, weight) for cohort, mean, weight in zip(cohorts.tolist(), means, weights, strict=True)

@@ -10,7 +10,7 @@ from tests.protocol.election_kit import SIGNERS, VERIFIER, chain_of, config, sta
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
 from fedelect.protocol import CertificateChain, ImpossibleMove, OwnRewards, Proof, TwoValues, TwoVotes
-from fedelect.protocol.history.proofs import can_move, check_proof
+from fedelect.protocol.proofs import can_move, check_proof
 from fedelect.seeds import stream
 
 SHARED = config()

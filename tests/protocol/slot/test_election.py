@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.protocol.election_kit import config, value
 
-from fedelect.equations.cold_start import ColdStart
-from fedelect.equations.indices import elect
-from fedelect.equations.set_values import PlayedSets
 from fedelect.errors import AvailabilityError
 from fedelect.protocol import SignedValue, decide
+from fedelect.rules import CohortStatistics
+from fedelect.rules.cold_start import ColdStart
+from fedelect.rules.election import elect
 
 RING = tuple((n, (n + 1) % 6) for n in range(6))
 CONFIG = config(6, RING, exploration=0.3, seed=11)
@@ -39,7 +39,7 @@ def test_a_decision_is_the_election_from_means_pulls_and_beliefs() -> None:
 @pytest.mark.parametrize("rule", ["bp-ucb", "bp-gp"])
 def test_a_decision_does_not_depend_on_the_blinds(rule: str) -> None:
     shared = config(6, RING, rule=rule, seed=11)
-    sets = PlayedSets(2, forgetting=1.0, memory=96)
+    sets = CohortStatistics(2, forgetting=1.0, memory=96)
     for first in range(5):
         sets.note((first, first + 1), first / 7, 0.0)
     played = (sets, tuple(range(6)))

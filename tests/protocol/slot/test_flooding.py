@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.protocol.election_kit import BLIND, config, statement, value, vote
 
 from fedelect.protocol import Entry, SignedValue, TwoValues, Vote
-from fedelect.protocol.slot import Attendance, Ballots, Flood, join
-from fedelect.protocol.slot.flooding import alike
+from fedelect.protocol.attendance import Attendance
+from fedelect.protocol.flooding import Flood, alike, join
+from fedelect.protocol.voting import Ballots
 
 SHARED = config()
 NUMBERS = (0.0, 0.25, 1.0, math.nan)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from tests.protocol.election_kit import config, value
 
-from fedelect.equations import set_values
-from fedelect.equations.set_values import RULE_VERSION, PlayedSets, SetPrior, posterior, search
-from fedelect.equations.set_values import played as played_module
-from fedelect.protocol import PeerConfig, configuration, decide, simulated_signers
-from fedelect.protocol.slot import election
+from fedelect import rules
+from fedelect.protocol import PeerConfig, configuration, decide, election, simulated_signers
+from fedelect.rules import RULE_VERSION, CohortStatistics, SetPrior, posterior, search
+from fedelect.rules import cohort_statistics as played_module
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort
 
@@ -47,7 +46,7 @@ def elected(budget: int, cohorts: int, slot: int, *, forgetting: float = 1.0, me
         seed=5,
     )
     draws = stream(5, "history", budget)
-    played = PlayedSets(budget, forgetting=forgetting, memory=memory)
+    played = CohortStatistics(budget, forgetting=forgetting, memory=memory)
     different = [tuple(sorted(draws.permutation(CLIENTS - 1)[:budget].tolist())) for _ in range(cohorts)]
     tried: set[int] = set()
     for cohort in [*different, *different[: cohorts // 3]]:
@@ -95,7 +94,7 @@ CONSTANTS: dict[int, dict[str, Any]] = {
 
 def test_the_constants_are_those_of_the_version() -> None:
     found = {
-        "opening": set_values.OPENING,
+        "opening": rules.COLD_START_LIMIT,
         "faded": played_module.FADED,
         "smallest variance": posterior.SMALLEST_VARIANCE,
         "noises": posterior.NOISES,
@@ -144,4 +143,4 @@ def test_peers_of_different_rule_versions_hold_different_elections(monkeypatch: 
     monkeypatch.setattr(configuration, "RULE_VERSION", RULE_VERSION + 1)
     assert config(rule="bp-gp").digest != by_set
     assert config().digest == by_index
-    assert set_values.RULE_VERSION == RULE_VERSION
+    assert rules.RULE_VERSION == RULE_VERSION

@@ -1,7 +1,7 @@
 """A peer that lies, as a process: real runtime, TLS and keys of a member, but its own values are bent on the way out.
 
-`Crew` starts it through `wrap`, which puts this file and a habit before the usual command: `python lying_peer.py HABIT
-python -c CODE FOLDER PATH...`. Of that only the folder and the import path are used.
+`PeerProcesses` starts it through `wrap`, which puts this file and a habit before the usual command:
+`python lying_peer.py HABIT python -c CODE FOLDER PATH...`. Of that only the folder and the import path are used.
 """
 
 import sys
@@ -16,9 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedelect.protocol import Entry, GossipMessage, SignedValue, Signer, decode_message, encode
+from fedelect.runtime.host_messages import Notice, encode_line
 from fedelect.runtime.identity import read_identity
 from fedelect.runtime.process import StandardInput, serve, transport_of
-from fedelect.runtime.talk import Notice, encode_line
 from fedelect.runtime.transport import Inbox, Transport
 
 TWO_VALUES, IMPOSSIBLE_MEAN = "two-values", "impossible-mean"

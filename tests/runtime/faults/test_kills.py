@@ -11,9 +11,9 @@ from tests.runtime.federation_kit import place
 from tests.runtime.real_kit import START_S, Real, real, votes_of
 
 from fedelect.protocol import Certificate, SignedValue, Vote
+from fedelect.runtime.host_messages import Link, Notice, Phase
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended
-from fedelect.runtime.talk import Link, Notice, Phase
 
 pytestmark = pytest.mark.integration
 

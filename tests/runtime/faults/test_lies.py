@@ -10,8 +10,8 @@ from tests.runtime.federation_kit import place
 from tests.runtime.real_kit import real
 
 from fedelect.protocol import ImpossibleMove, Proof, TwoValues, TwoVotes
+from fedelect.runtime.host_messages import Trouble
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.talk import Trouble
 
 pytestmark = pytest.mark.integration
 

@@ -10,6 +10,7 @@ import pytest
 from cryptography import x509
 
 from fedelect.errors import ConfigurationError
+from fedelect.runtime.host_messages import Notice, Trouble
 from fedelect.runtime.identity import (
     CA_NAME,
     CERTIFICATE_NAME,
@@ -24,7 +25,6 @@ from fedelect.runtime.identity import (
 from fedelect.runtime.identity.files import CA_KEY_NAME
 from fedelect.runtime.process import mind_expiry, serve
 from fedelect.runtime.roster import ROSTER_NAME, Settings
-from fedelect.runtime.talk import Notice, Trouble
 from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
 
 

@@ -10,14 +10,14 @@ import pytest
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, AdditiveThompson, ClientThompson, ClientUcb, ContextUcb, RbcsF
-from fedelect.selectors.rivals.bandits.regression import Ridge, scaled
-from fedelect.vocabulary import Ask, Cohort, Feedback
+from fedelect.selectors.literature.regression import Ridge, scaled
+from fedelect.vocabulary import Cohort, Feedback, Selection
 
 
-def tell(selector: AbstractSelector, **signals: Any) -> Ask:
-    ask = selector.ask()
-    selector.tell(ask, Feedback(**signals))
-    return ask
+def tell(selector: AbstractSelector, **signals: Any) -> Selection:
+    selection = selector.ask()
+    selector.tell(selection, Feedback(**signals))
+    return selection
 
 
 def test_the_client_index_is_the_mean_reward_of_its_cohorts_and_a_bonus() -> None:
@@ -27,22 +27,22 @@ def test_the_client_index_is_the_mean_reward_of_its_cohorts_and_a_bonus() -> Non
     bonus = 0.5 * math.sqrt(1.5 * math.log(3))
     assert indices[list(first.cohort)] == pytest.approx([0.8 + bonus] * 2)
     assert indices[list(second.cohort)] == pytest.approx([0.4 + bonus] * 2)
-    ask = tell(selector, reward=0.6)
-    assert ask.cohort == first.cohort and ask.indices == pytest.approx((0.8 + bonus,) * 2)
+    selection = tell(selector, reward=0.6)
+    assert selection.cohort == first.cohort and selection.indices == pytest.approx((0.8 + bonus,) * 2)
     assert selector.indices(4)[list(first.cohort)] == pytest.approx([0.7 + 0.5 * math.sqrt(1.5 * math.log(4) / 2)] * 2)
 
 
 def test_client_thompson_counts_a_reward_as_successes_and_failures() -> None:
     selector = ClientThompson(clients=3, budget=1, sharpness=50.0, seed=1)
     for _ in range(30):
-        ask = selector.ask()
-        selector.tell(ask, Feedback(reward=0.9 if ask.cohort == (1,) else 0.2))
+        selection = selector.ask()
+        selector.tell(selection, Feedback(reward=0.9 if selection.cohort == (1,) else 0.2))
     cohorts = [tell(selector, reward=0.9).cohort for _ in range(5)]
     assert set(cohorts) == {(1,)}
     noisy = ClientThompson(clients=3, budget=1, seed=1)
-    ask = noisy.ask()
-    noisy.tell(ask, Feedback(reward=7.0))  # noise may carry a reward out of [0, 1]
-    assert noisy._books["successes"][ask.cohort[0]] == 2.0 and noisy._books["failures"].tolist() == [1.0] * 3
+    selection = noisy.ask()
+    noisy.tell(selection, Feedback(reward=7.0))  # noise may carry a reward out of [0, 1]
+    assert noisy._books["successes"][selection.cohort[0]] == 2.0 and noisy._books["failures"].tolist() == [1.0] * 3
 
 
 def test_additive_thompson_draws_from_the_posterior_of_the_regression() -> None:
@@ -91,8 +91,8 @@ def test_rbcs_f_owes_every_client_its_share() -> None:
     selector = RbcsF(clients=4, budget=1, fairness=0.2, patience=1.0, seed=1)
     counts = np.zeros(4)
     for _ in range(200):
-        ask = tell(selector, seconds=training + upload, training_s=training, upload_s=upload)
-        counts[list(ask.cohort)] += 1
+        selection = tell(selector, seconds=training + upload, training_s=training, upload_s=upload)
+        counts[list(selection.cohort)] += 1
     assert counts.min() >= 0.15 * 200 and counts[0] == counts.max()
     greedy = RbcsF(clients=4, budget=1, fairness=0.0, patience=1.0, exploration=0.0, seed=1)
     cohorts = [tell(greedy, seconds=training + upload, training_s=training, upload_s=upload).cohort for _ in range(30)]
@@ -105,7 +105,7 @@ def test_context_ucb_learns_what_kind_of_client_is_worth_electing() -> None:
     sizes = np.array([10.0, 20.0, 30.0, 40.0, 50.0, 60.0])
     selector = ContextUcb(clients=6, budget=2, exploration=0.1, seed=1)
     for _ in range(40):
-        ask = selector.ask()
-        reward = float(sizes[list(ask.cohort)].mean()) / 60.0
-        selector.tell(ask, Feedback(reward=reward, sizes=sizes, training_s=np.ones(6), upload_s=np.ones(6)))
+        selection = selector.ask()
+        reward = float(sizes[list(selection.cohort)].mean()) / 60.0
+        selector.tell(selection, Feedback(reward=reward, sizes=sizes, training_s=np.ones(6), upload_s=np.ones(6)))
     assert selector.ask().cohort == (4, 5)

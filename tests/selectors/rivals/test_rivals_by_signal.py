@@ -8,15 +8,15 @@ import pytest
 
 from fedelect.errors import ConfigurationError, MissingSignalError
 from fedelect.selectors import AbstractSelector, DataSize, FedCs, Oort, PowerOfChoice, ProportionalFair, TiFl
-from fedelect.vocabulary import Ask, Feedback
+from fedelect.vocabulary import Feedback, Selection
 
 NAN = float("nan")
 
 
-def tell(selector: AbstractSelector, **signals: Any) -> Ask:
-    ask = selector.ask()
-    selector.tell(ask, Feedback(**signals))
-    return ask
+def tell(selector: AbstractSelector, **signals: Any) -> Selection:
+    selection = selector.ask()
+    selector.tell(selection, Feedback(**signals))
+    return selection
 
 
 def test_power_of_choice_with_all_as_candidates_takes_the_highest_losses() -> None:
@@ -59,10 +59,10 @@ def test_oorts_utility_is_worked_out_by_hand() -> None:
 
 def test_oort_learns_of_the_cohort_only_and_explores_the_others() -> None:
     selector = Oort(clients=8, budget=2, seed=3)
-    ask = tell(selector, loss_rms=np.ones(8), sizes=np.full(8, 10.0), seconds=np.ones(8))
+    selection = tell(selector, loss_rms=np.ones(8), sizes=np.full(8, 10.0), seconds=np.ones(8))
     known = ~np.isnan(selector.utilities(2))
-    assert set(np.flatnonzero(known).tolist()) == set(ask.cohort)
-    assert set(selector.ask().cohort) - set(ask.cohort)  # nine tenths of the places go to clients never tried
+    assert set(np.flatnonzero(known).tolist()) == set(selection.cohort)
+    assert set(selector.ask().cohort) - set(selection.cohort)  # nine tenths of the places go to clients never tried
 
 
 def test_oorts_pacer_allows_longer_rounds_when_less_is_won() -> None:
@@ -93,8 +93,8 @@ def test_tifl_sorts_clients_into_tiers_by_their_seconds() -> None:
     profiled(selector, seconds, [0.5] * 6)
     assert [sorted(tier.tolist()) for tier in selector.tiers()] == [[1, 3], [0, 5], [2, 4]]  # N / K tiers at most
     for _ in range(20):
-        ask = tell(selector, seconds=seconds, opinions=[0.5] * 6)
-        assert list(ask.cohort) in ([1, 3], [0, 5], [2, 4])
+        selection = tell(selector, seconds=seconds, opinions=[0.5] * 6)
+        assert list(selection.cohort) in ([1, 3], [0, 5], [2, 4])
 
 
 def test_tifl_prefers_the_tier_that_is_served_worst_and_heeds_credits() -> None:

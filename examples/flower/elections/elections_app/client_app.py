@@ -5,7 +5,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordD
 from flwr.clientapp import ClientApp
 
 from elections_app import work
-from fedelect.flower import ELECTION_ACTION, ROUND_KEY, SLOT_KEY, ElectBeside
+from fedelect.flower import ELECTION_ACTION, ROUND_KEY, SLOT_KEY, ElectionMod
 
 app = ClientApp()
 
@@ -38,7 +38,7 @@ def train(message: Message, context: Context) -> Message:
     return Message(RecordDict({"arrays": ArrayRecord({"model": Array(model)}), "metrics": metrics}), reply_to=message)
 
 
-@app.evaluate(ELECTION_ACTION, mods=[ElectBeside(opinion="accuracy")])
+@app.evaluate(ELECTION_ACTION, mods=[ElectionMod(opinion="accuracy")])
 def evaluate(message: Message, context: Context) -> Message:
     """Judge the model on the node's own held-out data. The mod hands this to the peer; the server never gets it."""
     inputs, labels = share(context, "test")

@@ -9,7 +9,7 @@ from flwr.common.serde import recorddict_to_proto
 from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 
-from fedelect.flower import Elected
+from fedelect.flower import PeerElected
 
 app = ServerApp()
 
@@ -22,7 +22,7 @@ def main(grid: Grid, context: Context) -> None:
         send_one_by_one(grid, config["pace"])
     if config["witness"]:
         note_everything(grid, Path(config["witness"]))
-    strategy = Elected(
+    strategy = PeerElected(
         FedAvg(),
         roster=config["roster"],
         rounds_per_slot=config["rounds-per-slot"],

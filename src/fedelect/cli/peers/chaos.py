@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from fedelect.errors import ConfigurationError
-from fedelect.simulator.chaos import ChaosPlan, run_chaos
+from fedelect.testing.chaos import ChaosPlan, run_chaos
 
 
 def chaos(

@@ -27,8 +27,8 @@ def peer(
 
     It does not start without TLS, or with a key that is not in the roster.
     """
+    from fedelect.runtime.host_messages import Notice, encode_line
     from fedelect.runtime.process import StandardInput, serve
-    from fedelect.runtime.talk import Notice, encode_line
 
     lock = threading.Lock()
 

@@ -12,11 +12,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from fedelect.runtime.host_messages import Agreed, Link, Notice, Phase, Skipped
 from fedelect.runtime.launch import Ended
-from fedelect.runtime.talk import Agreed, Link, Notice, Phase, Skipped
 
 if TYPE_CHECKING:
-    from fedelect.runtime.demo import Held
+    from fedelect.runtime.demo import ElectionResult
 
 
 @dataclass
@@ -50,7 +50,7 @@ class PeersView:
         self._slots, self._clock = slots, clock
         self._lock = threading.Lock()
         self._elected: Counter[int] = Counter()
-        self._held: list[Held] = []
+        self._held: list[ElectionResult] = []
         self._began_s: float | None = None
         self._ended_s: float | None = None
 
@@ -74,7 +74,7 @@ class PeersView:
             elif isinstance(notice, Ended):
                 row.phase, row.links = "gone", 0
 
-    def held(self, held: "Held") -> None:
+    def held(self, held: "ElectionResult") -> None:
         """The server is done with a slot: it has a certificate and has trained, or it has not."""
         with self._lock:
             if held.slot > self._slots:  # the last model has been judged: that is all

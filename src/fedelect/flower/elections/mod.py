@@ -8,9 +8,9 @@ from flwr.clientapp.typing import ClientAppCallable
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Request, read_request
-from fedelect.flower.messages import LOG
+from fedelect.flower.exchange import LOG
 from fedelect.flower.opinions import Opinion, check_opinion, read_survey
-from fedelect.runtime.beside import PeerBeside
+from fedelect.runtime.control import ControlClient
 
 PEER_KEY = "peer"
 """Key of the node config that names the peer's folder: `--node-config 'peer="/path/fed/peer07"'`."""
@@ -19,7 +19,7 @@ _MARGIN_S = 10.0
 
 
 @final
-class ElectBeside:
+class ElectionMod:
     """A mod for `@app.evaluate(ELECTION_ACTION, mods=[ElectBeside()])`: the server is told "done", and who was elected.
 
     The app's own evaluate function judges the model. Its reply stays here: the opinion in it goes to the peer beside
@@ -77,7 +77,7 @@ class ElectBeside:
 
     def _elect(self, request: Request, opinion: float | None, context: Context) -> Answer:
         try:
-            with PeerBeside(self._where(context)) as peer:
+            with ControlClient(self._where(context)) as peer:
                 greeting = peer.greeting
                 if (greeting.client, greeting.configuration) != (request.client, request.configuration.hex()):
                     LOG.error(

@@ -12,14 +12,15 @@ from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import NoElection, RemoteProtocolError, RunError, StateError
-from fedelect.flower.deciders import Learnt
+from fedelect.flower.deciders import SlotOutcome
 from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Outcome, Request, read_answer
-from fedelect.flower.messages import LOG, Enough, Rounds, Trained
+from fedelect.flower.exchange import LOG, Enough
+from fedelect.flower.rounds import Rounds, Trained
 from fedelect.flower.settings import About
 from fedelect.protocol import Admission, Certificate, CertificateChain, decode_record, encode
 from fedelect.runtime.roster import read_roster
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.vocabulary import Ask, ClientId
+from fedelect.vocabulary import ClientId, Selection
 
 GRACE_S = 30.0
 """Once an answer shows the slot's certificate, the others are waited for so long: no answer is needed any more."""
@@ -29,7 +30,7 @@ LABEL = "peers"
 
 
 @final
-class PeersDecide:
+class CertificateSource:
     """The clients' peers elect. The server trains a cohort only if its certificate extends the chain it has verified.
 
     Args:
@@ -82,19 +83,19 @@ class PeersDecide:
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Ask:
+    ) -> Selection:
         """Let everybody that is there judge the model and elect; whose certificate verifies is elected."""
         self._hold(slot, model, rounds, strategy)
         certificate = self.chain.at(slot)
         if certificate is None:
             raise NoElection(f"no certificate for slot {slot}; {self._said}")
-        return Ask(slot, certificate.cohort)
+        return Selection(slot, certificate.cohort)
 
-    def learn(self, ask: Ask, trained: Trained, rounds: Rounds, strategy: Strategy) -> Learnt:
+    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Nothing is learnt here: the clients judge the model when they elect for the next slot."""
         if trained.abandoned is None:
-            self._judged = ask.slot
-        return Learnt(note=trained.abandoned)
+            self._judged = selection.slot
+        return SlotOutcome(note=trained.abandoned)
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
         """One more election, in which the last model is judged; nobody trains on it."""

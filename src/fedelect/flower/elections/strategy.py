@@ -7,19 +7,19 @@ from typing import final
 
 from flwr.serverapp.strategy import Strategy
 
-from fedelect.flower.elections.peers import PeersDecide
-from fedelect.flower.messages import Identity
+from fedelect.flower.elections.peers import CertificateSource
+from fedelect.flower.nodes import Identity
 from fedelect.flower.settings import Settings, Start
 from fedelect.flower.strategy import AbstractSlotStrategy
 from fedelect.protocol import Certificate
 
 
 @final
-class Elected(AbstractSlotStrategy):
+class PeerElected(AbstractSlotStrategy):
     """Lets the clients' peers elect who trains (FL&DA); any other strategy of Flower's Message API aggregates.
 
     Before each slot all clients that are there are sent the model. Each judges it, hands its opinion to the peer beside
-    it (`ElectBeside`), the peers elect, and the server is shown the certificate of the election, which it verifies. A
+    it (`ElectionMod`), the peers elect, and the server is shown the certificate of the election, which it verifies. A
     slot without one is skipped: nobody trains, and the model stays as it is.
 
     Args:
@@ -31,7 +31,7 @@ class Elected(AbstractSlotStrategy):
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for as many as must sign before a slot.
         abandoned_allowed: How many slots in a row may be skipped or abandoned before the run is stopped.
-        identity: Where clients' names come from; see `fedelect.flower.messages.nodes`.
+        identity: Where clients' names come from; see `fedelect.flower.nodes`.
         names: The SuperNodes' names in the order of the roster; by default they are the roster's own.
     """
 
@@ -49,7 +49,7 @@ class Elected(AbstractSlotStrategy):
         identity: Identity = "auto",
         names: Sequence[str] | None = None,
     ) -> None:
-        self._peers = PeersDecide(Path(roster))
+        self._peers = CertificateSource(Path(roster))
         settings = Settings(
             rounds_per_slot=rounds_per_slot,
             start=start,

@@ -114,9 +114,9 @@ def _milliseconds(selector: AbstractSelector, slots: int, seed: int) -> float:
     for slot in range(1, cold + slots + 1):
         opinions = stream(seed, "complexity", slot).random(selector.clients)
         begun = time.perf_counter()
-        ask = selector.ask()
+        selection = selector.ask()
         feedback = Feedback(opinions=opinions, beliefs=opinions if "beliefs" in selector.needs else None)
-        selector.tell(ask, feedback)
+        selector.tell(selection, feedback)
         if slot > cold:
             took.append(time.perf_counter() - begun)
     return round(1e3 * statistics.median(took), 4)

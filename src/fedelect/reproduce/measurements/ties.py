@@ -10,9 +10,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.equations.cold_start import ColdStart
+from fedelect.rules.cold_start import ColdStart
 from fedelect.selectors.base import AbstractUcb, Available, Choice
-from fedelect.vocabulary import Ask, Cohort, Feedback, Signal
+from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 
 LEVEL_DIGITS = 12
 """Decimals to which indices are compared, so that sums of the same numbers in another order are level."""
@@ -51,9 +51,9 @@ class QuickInitByNumber(AbstractUcb):
         best = int(np.argmax(np.round(index, LEVEL_DIGITS)))  # argmax takes the first: the lowest numbers
         return tuple(self._arms[best].tolist()), (float(index[best]),)
 
-    def _learn(self, ask: Ask, feedback: Feedback) -> None:
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._take(ask.cohort, feedback.reward)
+        self._take(selection.cohort, feedback.reward)
 
     def _take(self, cohort: Cohort, reward: float) -> None:
         self._told.append((cohort, reward))

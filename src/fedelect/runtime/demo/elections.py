@@ -8,8 +8,8 @@ from typing import Protocol
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
+from fedelect.runtime.host_messages import Agreed, Begin, Command, Notice, Recount, Skipped
 from fedelect.runtime.launch import Ended, Hears
-from fedelect.runtime.talk import Agreed, Begin, Command, Notice, Recount, Skipped
 
 
 class Reached(Protocol):
@@ -27,7 +27,7 @@ class Reached(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ElectionResult:
     """How an election ended.
 
     Attributes:
@@ -45,7 +45,7 @@ class Held:
     done: frozenset[int]
 
 
-class ServerSide:
+class ElectionServer:
     """What the FL server does in an election. It holds no key and sees no opinion.
 
     Args:
@@ -74,7 +74,7 @@ class ServerSide:
         for client, opinion in opinions.items():
             self._crew.tell(client, self._command(slot, judged, None, opinion))
 
-    def hold(self, slot: int, *, within_s: float, all_of: frozenset[int] = frozenset()) -> Held:
+    def hold(self, slot: int, *, within_s: float, all_of: frozenset[int] = frozenset()) -> ElectionResult:
         """Wait until the slot is decided or given up by all.
 
         Args:
@@ -104,7 +104,7 @@ class ServerSide:
         certificate = self.chain.at(slot)
         reason = reasons[min(reasons)] if reasons else "" if in_time else f"no word within {within_s:g} s"
         seconds = (certified_at or [time.monotonic()])[0] - began
-        return Held(slot, certificate, "" if certificate is not None else reason, seconds, frozenset(done))
+        return ElectionResult(slot, certificate, "" if certificate is not None else reason, seconds, frozenset(done))
 
     def _admit(self, client: int, text: str) -> bool:
         """Whether this is a certificate, and the last one; if those before it are not known, the peer is asked."""

@@ -18,11 +18,11 @@ from threadpoolctl import threadpool_limits
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, Training, make_engine, versions_of
 from fedelect.records import open_run
-from fedelect.runtime.demo.elections import Held, ServerSide
+from fedelect.runtime.demo.elections import ElectionResult, ElectionServer
 from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
 from fedelect.runtime.demo.written import LABEL, README, Played, header_of, records_of
 from fedelect.runtime.identity import found, member_names
-from fedelect.runtime.launch import Crew, Hears
+from fedelect.runtime.launch import Hears, PeerProcesses
 from fedelect.runtime.process import SHARE_NAME
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
@@ -67,7 +67,7 @@ class Demo:
             )
 
 
-Progress = Callable[[Held, Training | None], None]
+Progress = Callable[[ElectionResult, Training | None], None]
 """Told how each slot's election ended and what was trained."""
 
 
@@ -105,9 +105,9 @@ def play_demo(
     (out / "README.md").write_text(README, encoding="utf-8")
     folders = _deal(scenario, fed)
     with threadpool_limits(limits=1, user_api="blas"):
-        with Crew(folders, hears=hears) as crew:
+        with PeerProcesses(folders, hears=hears) as crew:
             crew.start_all(START_S)
-            server = ServerSide(crew, roster.config(), Ed25519Verifier())
+            server = ElectionServer(crew, roster.config(), Ed25519Verifier())
             played = _play(demo, scenario, engine, server, models, progress)
             killed = crew.stop_all(STOP_S)
         run = _write(demo, scenario, engine, dataset.digest, roster, out, played, command)
@@ -128,7 +128,7 @@ def _deal(scenario: Scenario, fed: Path) -> dict[int, Path]:
 
 
 def _play(
-    demo: Demo, scenario: Scenario, engine: Engine, server: ServerSide, models: Path, progress: Progress
+    demo: Demo, scenario: Scenario, engine: Engine, server: ElectionServer, models: Path, progress: Progress
 ) -> list[Played]:
     played: list[Played] = []
     start: Model | None = None

@@ -12,9 +12,9 @@ from fedelect.equations.beliefs import outcome_of
 from fedelect.federation import Engine, Training
 from fedelect.loop import opinions_on
 from fedelect.records import Exchange, Provenance, RunHeader, SelectorEntry, SlotRecord, from_array
-from fedelect.runtime.demo.elections import Held
+from fedelect.runtime.demo.elections import ElectionResult
+from fedelect.runtime.host_messages import SLOTS_NAME, SlotLog, decode_logs
 from fedelect.runtime.roster import Roster
-from fedelect.runtime.talk import SLOTS_NAME, SlotLog, decode_logs
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import mean_present
 
@@ -48,7 +48,7 @@ class Played:
         seconds: Wall-clock time of both.
     """
 
-    held: Held
+    held: ElectionResult
     training: Training | None
     seconds: float
 

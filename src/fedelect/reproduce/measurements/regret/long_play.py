@@ -54,9 +54,9 @@ def long_elections(atlas: Atlas, make: Callable[[int], Selector], *, trial: int,
     ranks = {atlas.cohort(rank): rank for rank in range(atlas.cohorts)}
     elected: list[int] = []
     while len(elected) < slots and not _index_decides(selector, atlas.cohorts):
-        ask = selector.ask()
-        elected.append(ranks[ask.cohort])
-        selector.tell(ask, known(elected[-1], seeds[len(elected) - 1]))
+        selection = selector.ask()
+        elected.append(ranks[selection.cohort])
+        selector.tell(selection, known(elected[-1], seeds[len(elected) - 1]))
     if len(elected) < slots:
         told = [[known(rank, training_seed) for training_seed in range(atlas.seeds)] for rank in range(atlas.cohorts)]
         go_on = _quick_init if isinstance(selector, QuickInitUcb) else _bp_ucb

@@ -1,0 +1,203 @@
+"""Any PyTorch module as the model.
+
+L rounds of FedAvg, eq. `ave01`, with lost uploads, as in `train`; a model is a flat array (P,). Local training is
+minibatch SGD or Adam with the reference's batch orders; as in FedAvg, the optimiser's state starts fresh in each round
+at each client.
+
+Two paths. "torch-loop" trains one client after the other: a job's result is bit for bit the same whatever other jobs
+are in the call. "torch-vmap" trains all clients of all jobs in one stack where the module allows it, which is faster
+for small modules and many replicas; it agrees with the loop to rounding, not to the bit.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, final
+
+import numpy as np
+
+from fedelect.equations.aggregation import aggregate
+from fedelect.errors import ConfigurationError, MissingExtraError
+from fedelect.federation.linear.model import Model, Scores
+from fedelect.federation.losses import ClientLosses, losses_of
+from fedelect.federation.train import Job, JobKey, Training, finished
+from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
+from fedelect.vocabulary import as_cohort
+
+try:
+    import torch
+except ImportError as missing:
+    raise MissingExtraError("models by PyTorch", "torch") from missing
+
+from fedelect.federation.torch.network import Network, build_network, quiet_torch
+from fedelect.federation.torch.stacked import can_stack, visit_together
+from fedelect.federation.torch.visits import Shares, plan_visit, visit_one_by_one
+
+SCORED_AT_ONCE = 512
+"""Test inputs that go through the module at a time."""
+
+TrainingPath = Literal["loop", "vmap"]
+_Key = tuple[ModelConfig, int, int, int]
+
+
+@final
+class TorchEngine:
+    """Trains PyTorch modules; see the module's text.
+
+    Args:
+        path: "loop" or "vmap".
+        device: "auto" (CUDA if there, else the CPU) or a device by its PyTorch name.
+
+    Raises:
+        ConfigurationError: There is no such path or device.
+    """
+
+    def __init__(self, path: TrainingPath = "loop", device: str = "auto") -> None:
+        if path not in ("loop", "vmap"):
+            raise ConfigurationError(f'path: got {path!r}; allowed: "loop" or "vmap"')
+        self._path, self._device_name = path, device
+        self._device = _device(device)
+        self._networks: dict[_Key, tuple[Network, Model]] = {}
+        self._stackable: dict[_Key, bool] = {}
+        self._shares: tuple[Scenario, Shares] | None = None
+
+    def __reduce__(self) -> tuple[type["TorchEngine"], tuple[TrainingPath, str]]:
+        return TorchEngine, (self._path, self._device_name)  # what it has built is built again elsewhere
+
+    @property
+    def name(self) -> str:
+        """Either "torch-loop" or "torch-vmap", with the kind of device appended if it is not the CPU."""
+        return f"torch-{self._path}" + ("" if self._device.type == "cpu" else f"-{self._device.type}")
+
+    def initial_model(self, scenario: Scenario) -> Model:
+        """(P,) the module as its factory makes it, drawn from a stream of the scenario's seed; see `build_network`."""
+        return self._network(scenario)[1].copy()
+
+    def stacks(self, scenario: Scenario) -> bool:
+        """Whether the scenario's module is trained in a stack: on the path "vmap", if the module allows it."""
+        key = _key(scenario)
+        if self._path == "loop":
+            return False
+        if key not in self._stackable:
+            network, first = self._network(scenario)
+            with quiet_torch(self._device):
+                self._stackable[key] = can_stack(network, self._world(scenario), first)
+        return self._stackable[key]
+
+    def train(self, scenario: Scenario, jobs: Sequence[Job]) -> list[Training]:
+        """Train every job; equal jobs are trained once and share their result.
+
+        Raises:
+            ConfigurationError: A job names no or unknown clients, or its start model does not fit the scenario, or
+                training diverges or fails.
+        """
+        first = self.initial_model(scenario)
+        distinct: dict[JobKey, tuple[Job, Model]] = {}
+        keys = []
+        for job in jobs:
+            cohort = as_cohort(job.cohort, clients=scenario.clients)
+            start = _start(job, first)
+            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot))
+            distinct.setdefault(keys[-1], (job, start))
+        with quiet_torch(self._device):
+            trained = self._train_distinct(scenario, list(distinct.values()))
+        done = dict(zip(distinct, trained, strict=True))
+        return [done[key] for key in keys]
+
+    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
+        """What the module says in evaluation mode."""
+        for model in models:
+            yield self._scores_of(scenario, model)
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples, in evaluation mode.
+
+        A loss of one's own is called for each sample alone, since all it gives is one number.
+        """
+        network, first = self._network(scenario)
+        samples = []
+        with quiet_torch(self._device), torch.no_grad():
+            network.load(_fitting(model, first))
+            network.module.eval()
+            for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
+                scores = network.module(torch.tensor(inputs, device=self._device))
+                classes = torch.tensor(labels, device=self._device)
+                each = [network.loss(scores[i : i + 1], classes[i : i + 1]) for i in range(len(classes))]
+                samples.append(torch.stack(each).double().cpu().numpy())
+        return losses_of(samples)
+
+    def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
+        network, _ = self._network(scenario)
+        shares = self._world(scenario)
+        visit_all = visit_together if self.stacks(scenario) else visit_one_by_one
+        cohorts = [as_cohort(job.cohort, clients=scenario.clients) for job, _ in jobs]
+        arrivals = [
+            draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
+            for cohort, (job, _) in zip(cohorts, jobs, strict=True)
+        ]
+        models = [start for _, start in jobs]
+        for round_ in range(scenario.config.rounds_per_slot):
+            # An upload that will not arrive is not trained: nobody would see it.
+            visits = [
+                plan_visit(scenario, jobs[place][0], client, round_, models[place])
+                for place, cohort in enumerate(cohorts)
+                for client, arrived in zip(cohort, arrivals[place][round_], strict=True)
+                if arrived
+            ]
+            uploads = iter(visit_all(network, scenario.config.model, shares, visits) if visits else [])
+            for place, cohort in enumerate(cohorts):
+                arrived = arrivals[place][round_]
+                received = np.stack([next(uploads) if there else models[place] for there in arrived])
+                models[place] = aggregate(received, scenario.sizes[list(cohort)], arrived, models[place])
+        return [finished(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
+
+    def _scores_of(self, scenario: Scenario, model: Model) -> list[Scores]:
+        network, first = self._network(scenario)
+        shares = self._world(scenario)
+        with quiet_torch(self._device), torch.no_grad():
+            network.load(_fitting(model, first))
+            network.module.eval()
+            pieces = [network.module(inputs) for inputs in torch.split(shares.test_inputs, SCORED_AT_ONCE)]
+            return [own.cpu().numpy() for own in torch.split(torch.cat(pieces), shares.test_sizes)]
+
+    def _network(self, scenario: Scenario) -> tuple[Network, Model]:
+        """The network of the scenario and its initial model, built once."""
+        key = _key(scenario)
+        if key not in self._networks:
+            config, seed, features, classes = key
+            network = build_network(config, seed=seed, features=features, classes=classes, device=self._device)
+            self._networks[key] = (network, network.read())
+        return self._networks[key]
+
+    def _world(self, scenario: Scenario) -> Shares:
+        """The scenario's data as tensors; those of the last scenario asked for are kept."""
+        if self._shares is None or self._shares[0] is not scenario:
+            self._shares = (scenario, Shares(scenario, self._device))
+        return self._shares[1]
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.zeros(1, device=name).device  # "cuda" becomes the current one, such as "cuda:0"
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigurationError(
+            f'device: got {name!r}, which cannot be used: {error}; allowed: "auto", "cpu" or "cuda" where there is one'
+        ) from error
+
+
+def _key(scenario: Scenario) -> _Key:
+    return scenario.config.model, scenario.config.seed, scenario.features, scenario.classes
+
+
+def _start(job: Job, first: Model) -> Model:
+    if not job.cohort:
+        raise ConfigurationError("cohort: got no clients; a job needs at least one")
+    return first if job.start is None else _fitting(job.start, first)
+
+
+def _fitting(model: Model, first: Model) -> Model:
+    if model.shape != first.shape or not np.isfinite(model).all():
+        raise ConfigurationError(
+            f"start: got a model of shape {model.shape}; the scenario needs finite numbers of shape {first.shape}"
+        )
+    return model.astype(first.dtype)

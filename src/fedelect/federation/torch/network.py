@@ -1,0 +1,163 @@
+"""A PyTorch module whose state lies in one flat tensor.
+
+The flat order is: trainable parameters, frozen parameters, float buffers that the module saves (such as BatchNorm's
+running statistics), each in the module's own order. That whole is the model: it is sent, averaged and scored. Any
+other buffer, such as a counter of batches, is no part of it and starts every visit at its first value.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from fedelect.errors import ConfigurationError
+from fedelect.federation.linear.model import Model
+from fedelect.federation.torch.presets import Loss, load_factory, load_loss
+from fedelect.scenario import ModelConfig
+from fedelect.seeds import derive
+
+
+class Part(NamedTuple):
+    """Where one parameter or buffer lies: `flat[start:end]`, to be seen as `shape`."""
+
+    name: str
+    start: int
+    end: int
+    shape: torch.Size
+
+
+class Network:
+    """A module with its loss, its state in `flat`.
+
+    Args:
+        module: The module; from here on its parameters and saved float buffers are views of `flat`.
+        loss: The loss of a batch.
+
+    Attributes:
+        module: The module.
+        loss: The loss.
+        flat: (P,) the model.
+        weights: (T,) its trainable part, a view.
+        gradient: (T,) where a backward pass adds the gradient.
+        trained: Where each trainable parameter lies.
+        untrained: Where the rest lies.
+    """
+
+    def __init__(self, module: nn.Module, loss: Loss) -> None:
+        self.module, self.loss = module, loss
+        parameters = dict(module.named_parameters())
+        saved = module.state_dict().keys()
+        buffers = dict(module.named_buffers())
+        kept = {name: buffer for name, buffer in buffers.items() if name in saved and buffer.is_floating_point()}
+        trainable = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
+        frozen = {name: tensor for name, tensor in parameters.items() if not tensor.requires_grad}
+        tensors = trainable | frozen | kept
+        parts = _laid_out(tensors)
+        self.trained, self.untrained = parts[: len(trainable)], parts[len(trainable) :]
+        self.flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors.values()])
+        end = self.trained[-1].end
+        self.weights, self.gradient = self.flat[:end], torch.zeros_like(self.flat[:end])
+        self._buffers = buffers
+        self._first = {name: buffer.clone() for name, buffer in buffers.items() if name not in kept}
+        for part in parts:
+            tensors[part.name].data = self.flat[part.start : part.end].view(part.shape)
+        for part in self.trained:
+            trainable[part.name].grad = self.gradient[part.start : part.end].view(part.shape)
+
+    def load(self, model: Model) -> None:
+        """Make `model` (P,) the state; every buffer that is no part of a model gets its first value."""
+        self.flat.copy_(torch.tensor(model))
+        for name, buffer in self._buffers.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(self.module.get_submodule(owner), attribute, buffer)  # a forward pass may have put another there
+            if name in self._first:
+                buffer.copy_(self._first[name])
+
+    def read(self) -> Model:
+        """(P,) a copy of the state as it is now."""
+        for part in self.untrained:
+            if part.name in self._buffers:
+                self._buffers[part.name].copy_(self.module.get_buffer(part.name).detach())
+        model: Model = self.flat.cpu().numpy().copy()
+        return model
+
+    def buffers(self) -> dict[str, Tensor]:
+        """A copy of every buffer as it is now."""
+        return {name: buffer.detach().clone() for name, buffer in self.module.named_buffers()}
+
+
+def _laid_out(tensors: dict[str, Tensor]) -> list[Part]:
+    parts, start = [], 0
+    for name, tensor in tensors.items():
+        parts.append(Part(name, start, start + tensor.numel(), tensor.shape))
+        start += tensor.numel()
+    return parts
+
+
+def build_network(config: ModelConfig, *, seed: int, features: int, classes: int, device: torch.device) -> Network:
+    """The module that `config` names, with its initial weights.
+
+    They are drawn on the CPU from the stream ("initial model") of the scenario's seed, whatever the device.
+
+    Raises:
+        ConfigurationError: The factory or its module fails, or does not map (B, features) to (B, classes).
+    """
+    factory = load_factory(config.kind)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.default_generator.manual_seed(derive(seed, "initial model"))
+        try:
+            module: object = factory(features, classes)
+            if not isinstance(module, nn.Module):
+                raise ConfigurationError(
+                    f"model.kind: got {config.kind!r}, which makes {type(module).__name__}; "
+                    f"allowed: a factory (features, classes) -> torch.nn.Module"
+                )
+            module = module.to(dtype=getattr(torch, config.precision))
+            scores = module.eval()(torch.zeros(2, features, dtype=getattr(torch, config.precision)))
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(
+                f"model.kind: got {config.kind!r}, which fails on inputs of shape (2, {features}): {error!r}; "
+                f"allowed: a factory (features, classes) -> module from (B, features) to (B, classes)"
+            ) from error
+    _check(config, module, scores, classes)
+    return Network(module.to(device), load_loss(config.loss))
+
+
+def _check(config: ModelConfig, module: nn.Module, scores: object, classes: int) -> None:
+    shape = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+    if shape != (2, classes):
+        raise ConfigurationError(
+            f"model.kind: got {config.kind!r}, which makes {shape} of two inputs; "
+            f"allowed: scores of shape (2, {classes})"
+        )
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise ConfigurationError(
+            f"model.kind: got {config.kind!r}, which has nothing to train; allowed: a module that has"
+        )
+    if any(tensor.is_complex() for tensor in module.parameters()):
+        raise ConfigurationError(f"model.kind: got {config.kind!r} with complex parameters; allowed: real ones")
+
+
+@contextmanager
+def quiet_torch(device: torch.device) -> Iterator[None]:
+    """One thread, repeatable kernels and gradients inside; torch's global settings and generators as before after."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    devices = [device] if device.type == "cuda" else []
+    repeatable = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
+    try:
+        with torch.random.fork_rng(devices=devices), repeatable, torch.enable_grad():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def seed_generator(device: torch.device, seed: int) -> None:
+    """Let what a module draws (dropout) follow from `seed`; only inside `quiet_torch`."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.default_generators[device.index].manual_seed(seed)

@@ -1,0 +1,295 @@
+"""Who is there: stable names for Flower's nodes, and the number that each name has as an arm.
+
+A node id is no identity: a SuperNode without a registered key gets a new one each time it starts. Names come, in this
+order, from the registration (`flwr supernode register --name`), from what the node says of itself when asked (see
+`fedelect.flower.introduce`), and in the simulation engine, whose nodes come and go with the run, from the order in
+which they were registered, which is that of their partition ids. A node without a name takes no part.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol
+
+from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+from flwr.serverapp import Grid
+
+from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.flower.exchange import LOG, exchange
+from fedelect.vocabulary import ClientId
+
+INTRODUCTION = f"{MessageType.QUERY}.fedelect"
+"""Type of the message by which a node is asked for its name."""
+
+INTRODUCTION_RECORD, INTRODUCTION_KEY = "identity", "client"
+"""Where the answer holds the name: a ConfigRecord and its key."""
+
+_SIMULATED = 1e299  # the simulation engine's nodes have a heartbeat interval of 1e300 s: they cannot be lost
+_LOOK_EVERY_S = 0.5
+_INTRODUCTION_S = 60.0
+_INTRODUCTIONS = 2  # how often a node is asked that does not answer; each time costs everybody a minute
+
+
+class Node(Protocol):
+    """What Flower's public `Grid.get_nodes` tells of a node."""
+
+    @property
+    def node_id(self) -> int:
+        """Flower's number of the node."""
+
+    @property
+    def name(self) -> str:
+        """The name it was registered under, or ""."""
+
+    @property
+    def public_key(self) -> bytes:
+        """Its key; only that of a registered node is the same when it comes back."""
+
+    @property
+    def registered_at(self) -> str:
+        """When it was registered, ISO 8601."""
+
+    @property
+    def last_activated_at(self) -> str:
+        """When it last came, ISO 8601, or ""."""
+
+    @property
+    def heartbeat_interval(self) -> float:
+        """Seconds between signs of life."""
+
+
+Identity = Literal["auto", "key", "node-id"] | Callable[[Any], str | None]
+"""Where names come from: "auto" as above, "key" the registered public key, "node-id" Flower's own number (of use only
+while nodes never restart), or your function of a `Node`."""
+
+
+class Directory:
+    """The names of the nodes that are connected.
+
+    Args:
+        grid: Flower's.
+        identity: Where names come from.
+    """
+
+    def __init__(self, grid: Grid, identity: Identity = "auto") -> None:
+        self._grid = grid
+        self._identity = identity
+        self._names: dict[int, str | None] = {}  # by node id; an id never changes hands
+        self._silent: dict[int, int] = {}  # by node id, how often it was asked in vain
+        self._introduced: set[int] = set()  # ids of nodes whose name is but their own word
+        self._impostors: set[int] = set()  # those of them that gave a registered name
+        self._registered: set[str] = set()  # names that are more than a node's word
+
+    def present(self) -> dict[str, int]:
+        """Name -> node id of every node that is connected and has a name, in order of names.
+
+        Of two nodes with one name the last to come counts: the other is, most likely, its predecessor that has not
+        been declared lost yet. But a name that a node only says it has never counts where that name is registered,
+        whether the registered node is there or not.
+        """
+        nodes: list[Any] = list(self._grid.get_nodes())
+        self._learn([node for node in nodes if node.node_id not in self._names])
+        found: dict[str, int] = {}
+        for node in sorted(nodes, key=lambda node: (node.last_activated_at or node.registered_at, node.node_id)):
+            name = self._names.get(node.node_id)
+            if name is None or self._is_impostor(node.node_id, name):
+                continue
+            if name in found:
+                LOG.warning("two nodes are called %s: %s counts, %s does not", name, node.node_id, found[name])
+            found[name] = node.node_id
+        return {name: found[name] for name in in_order(found)}
+
+    @property
+    def nameless(self) -> list[int]:
+        """Ids of the nodes seen that have no name."""
+        return [node_id for node_id, name in self._names.items() if name is None]
+
+    @property
+    def registered(self) -> list[str]:
+        """The names seen so far that are more than a node's word, sorted."""
+        return sorted(self._registered)
+
+    def recall(self, registered: Iterable[str]) -> None:
+        """Go on with the registered names of a saved run."""
+        self._registered |= set(registered)
+
+    def _is_impostor(self, node_id: int, name: str) -> bool:
+        if node_id not in self._introduced or name not in self._registered:
+            return False
+        if node_id not in self._impostors:
+            self._impostors.add(node_id)
+            LOG.warning("node %s calls itself %s, a name registered for another: it takes no part", node_id, name)
+        return True
+
+    def _learn(self, nodes: Sequence[Node]) -> None:
+        if not nodes:
+            return
+        if callable(self._identity):
+            known = {node.node_id: self._identity(node) for node in nodes}
+        elif self._identity == "node-id":
+            known = {node.node_id: str(node.node_id) for node in nodes}
+        elif self._identity == "key":
+            known = {node.node_id: fingerprint(node.public_key) for node in nodes}
+        elif all(node.heartbeat_interval >= _SIMULATED for node in nodes):
+            first = len(self._names)
+            order = sorted(nodes, key=lambda node: (node.registered_at, node.node_id))
+            known = {node.node_id: str(first + place) for place, node in enumerate(order)}
+        else:
+            known = {node.node_id: node.name for node in nodes if node.name}
+            said = self._introductions([node.node_id for node in nodes if not node.name])
+            self._introduced |= set(said)
+            known |= said
+        for node_id, name in known.items():
+            if name and not _is_name(name):
+                LOG.warning("node %s has a name that is none: %s; %s", node_id, ascii(name[:_LONGEST_NAME]), _NAMES)
+                name = None
+            elif not name:
+                LOG.warning("node %s has no stable name and takes no part; %s", node_id, _REMEDY)
+            self._names[node_id] = name or None
+            if name and node_id not in self._introduced:
+                self._registered.add(name)
+
+    def _introductions(self, node_ids: Sequence[int]) -> dict[int, str | None]:
+        """What the nodes call themselves; None for one that cannot say, or has not answered twice."""
+        asked = {
+            number: Message(RecordDict({"config": ConfigRecord()}), dst_node_id=node_id, message_type=INTRODUCTION)
+            for number, node_id in enumerate(node_ids)
+        }
+        answers = exchange(self._grid, asked, timeout_s=_INTRODUCTION_S)
+        names: dict[int, str | None] = {}
+        for number, why in answers.failures.items():
+            node_id = node_ids[number]
+            self._silent[node_id] = self._silent.get(node_id, 0) + 1
+            if why.startswith("error") or self._silent[node_id] >= _INTRODUCTIONS:
+                names[node_id] = None
+        for number, reply in answers.replies.items():
+            record = reply.content.get(INTRODUCTION_RECORD)
+            said = record.get(INTRODUCTION_KEY) if isinstance(record, ConfigRecord) else None
+            names[node_ids[number]] = said if isinstance(said, str) and said else None
+        return names
+
+
+_LONGEST_NAME = 100
+_NAMES = f"allowed: up to {_LONGEST_NAME} printable characters; it takes no part"
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and name.isprintable()
+
+
+_REMEDY = (
+    "register it with `flwr supernode register KEY --name NAME`, or start it with --node-config 'client=\"NAME\"' and "
+    "call fedelect.flower.introduce(app) in the client app, or see `identity` of the strategy"
+)
+
+
+class Clients:
+    """The N clients of a run: which number each name has, and where it is now. A name keeps its number.
+
+    Args:
+        directory: The names of the nodes that are connected.
+        count: N.
+        names: The names known so far: client 0, client 1 and so on.
+    """
+
+    def __init__(self, directory: Directory, count: int, names: Iterable[str] = ()) -> None:
+        self._directory = directory
+        self._refused: set[str] = set()
+        self._numbers: dict[str, ClientId] = {}
+        self.count = count
+        self.recall(names)
+
+    def recall(self, names: Iterable[str], registered: Iterable[str] = ()) -> None:
+        """Go on with the numbers of a saved run, and with the names that were registered in it."""
+        self._directory.recall(registered)
+        self._numbers = {}
+        for name in names:
+            if name in self._numbers:
+                raise ConfigurationError(f"names: {name!r} is given twice; clients need different names")
+            self._numbers[name] = len(self._numbers)
+        if len(self._numbers) > self.count:
+            raise ConfigurationError(f"names: got {len(self._numbers)} names for {self.count} clients")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names so far, by number."""
+        return tuple(self._numbers)
+
+    @property
+    def registered(self) -> list[str]:
+        """The names seen so far that are more than a node's word."""
+        return self._directory.registered
+
+    def listed(self, clients: Iterable[ClientId]) -> str:
+        """What these clients are called."""
+        names = self.names
+        return ", ".join(names[client] for client in clients) or "nobody"
+
+    def where(self) -> dict[ClientId, int]:
+        """Client number -> node id of those that are there; names not seen before get the next free number."""
+        present = self._directory.present()
+        for name in present:
+            if name in self._numbers or name in self._refused:
+                continue
+            if len(self._numbers) < self.count:
+                self._numbers[name] = len(self._numbers)
+            else:
+                self._refused.add(name)
+                LOG.warning("%s takes no part: all %d clients have been seen and it is none", name, self.count)
+        there = {self._numbers[name]: node_id for name, node_id in present.items() if name in self._numbers}
+        return dict(sorted(there.items()))
+
+    def missing(self, there: Iterable[ClientId]) -> str:
+        """Which of the N clients are not there, in words."""
+        away = sorted(set(range(len(self._numbers))) - set(there))
+        unseen = self.count - len(self._numbers)
+        parts = [self.listed(away)] if away else []
+        return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
+
+    def wait(self, *, wanted: int, needed: int, wait_s: float) -> dict[ClientId, int]:
+        """Where the clients are, as soon as `wanted` of them are there, or after `wait_s` at least `needed`.
+
+        Raises:
+            AvailabilityError: Fewer than `needed` are there when the time is up; the message says who is missing.
+        """
+        until = time.monotonic() + wait_s
+        told = False
+        while len(there := self.where()) < wanted and (left := until - time.monotonic()) > 0:
+            if not told:
+                LOG.info("%d of %d clients are there; waiting up to %g s", len(there), wanted, wait_s)
+                told = True
+            time.sleep(min(_LOOK_EVERY_S, left))
+        away = self.missing(there)
+        if len(there) < needed:
+            nameless = self._directory.nameless
+            advice = f"; nodes without a name: {nameless} ({_REMEDY})" if nameless else ""
+            raise AvailabilityError(
+                f"{len(there)} clients are there after {wait_s:g} s and {needed} are needed; missing: {away}{advice}. "
+                f"Start them, then start the same run again: what is recorded is kept"
+            )
+        if len(there) < wanted:
+            LOG.warning("going on with %d of %d clients; missing: %s", len(there), wanted, away)
+        return there
+
+
+def fingerprint(key: bytes) -> str | None:
+    """A name for a registered public key; None if there is none."""
+    return f"key-{hashlib.sha256(key).hexdigest()[:16]}" if key else None
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names in the order a person would put them.
+
+    >>> in_order(["site 10", "site 9"])
+    ['site 9', 'site 10']
+    """
+    return sorted(names, key=lambda name: ([_rank(part) for part in re.split(r"(\d+)", name) if part], name))
+
+
+def _rank(part: str) -> tuple[bool, int, str]:
+    """Digits by their value, without making a number of them: there may be thousands."""
+    if not part.isdecimal():
+        return True, 0, part
+    digits = part.lstrip("0")
+    return False, len(digits), digits

@@ -1,0 +1,210 @@
+"""Certified history: a chain of certificates, verified link by link. Peers keep one, and so does the server.
+
+Every certificate names the one it builds on, down to the configuration itself. A certificate that not all have seen
+can leave two branches: of those, the one that ends in the higher slot is history. There is at most one certificate
+for a slot, so the highest is never in doubt. Elections count (as pulls) if they are on that branch.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.signing import Verifier
+from fedelect.protocol.statements import Certificate, Statement
+from fedelect.vocabulary import Ints
+
+HISTORY_LIMIT = 256
+"""At most so many certificates travel in one message."""
+
+
+class Admission(Enum):
+    """What became of a certificate that verified."""
+
+    HEAD = "head"
+    """It is the new end of history: the server may train its cohort."""
+
+    KNOWN = "known"
+    """It was there already."""
+
+    BEHIND = "behind"
+    """It is sound, but another certificate has a higher slot: nobody trains on it."""
+
+    UNLINKED = "unlinked"
+    """What it builds on is not known here (get the certificates in between first), or is no earlier slot's."""
+
+
+class CertificateChain:
+    """Verified certificates, and which of them are history.
+
+    The federation's server keeps one of these and trains a cohort only when `add` answers `Admission.HEAD`.
+
+    Args:
+        config: The election's configuration: who the clients are, and how many must sign.
+        verifier: Checks their signatures.
+    """
+
+    def __init__(self, config: PeerConfig, verifier: Verifier) -> None:
+        self._config = config
+        self._verifier = verifier
+        self._known: dict[bytes, Certificate] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._main: list[Certificate] = []
+        self._place = {self._config.digest: 0}  # identity -> how many certificates history has up to and with it
+        self._pulls = np.zeros(self._config.clients, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._main)
+
+    def __contains__(self, identity: object) -> bool:
+        """Whether this is the identity of a certificate in history, or of the empty history."""
+        return identity in self._place
+
+    @property
+    def head(self) -> bytes:
+        """Identity of the last certificate of history; the hash of the configuration if there is none."""
+        return self._main[-1].identity if self._main else self._config.digest
+
+    @property
+    def slot(self) -> int:
+        """The slot of the last certificate; 0 if there is none."""
+        return self._main[-1].slot if self._main else 0
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """History, oldest first."""
+        return tuple(self._main)
+
+    @property
+    def pulls(self) -> Ints:
+        """(N,) how often each client has been elected, as a copy."""
+        return self._pulls.copy()
+
+    def elections(self, client: int) -> int:
+        """How often `client` has been elected."""
+        return int(self._pulls[client])
+
+    def at(self, slot: int) -> Certificate | None:
+        """The certificate of `slot` in history, if there is one."""
+        for certificate in reversed(self._main):
+            if certificate.slot <= slot:
+                return certificate if certificate.slot == slot else None
+        return None
+
+    def add(self, certificate: Certificate) -> Admission:
+        """Verify a certificate and, if what it builds on is known, keep it.
+
+        Raises:
+            RemoteProtocolError: It is no certificate of this election. Nothing has changed.
+        """
+        if certificate.identity not in self._known:
+            self.check(certificate)
+        return self._link(certificate)
+
+    def extend(self, certificates: Sequence[Certificate]) -> tuple[Certificate, ...]:
+        """Add several, oldest first, all or (raising) none; returns those that were not known and could be linked."""
+        for certificate in certificates:
+            if certificate.identity not in self._known:
+                self.check(certificate)
+        new = (Admission.HEAD, Admission.BEHIND)
+        return tuple(certificate for certificate in certificates if self._link(certificate) in new)
+
+    def check(self, certificate: Certificate) -> None:
+        """Raise RemoteProtocolError unless a quorum of the election's clients signed this."""
+        config, statement = self._config, certificate.statement
+        fault = statement_fault(statement, config)
+        if fault is not None:
+            raise RemoteProtocolError(f"not a certificate of this election: {fault}")
+        signers = [client for client, _ in certificate.signatures]
+        if sorted(set(signers)) != signers or not all(0 <= client < config.clients for client in signers):
+            raise RemoteProtocolError(f"signers must be different clients in order, got {signers}")
+        if len(signers) < config.quorum:
+            raise RemoteProtocolError(f"{len(signers)} signatures are no certificate; it takes {config.quorum}")
+        for client, signature in certificate.signatures:
+            if not self._verifier.verify(config.keys[client], statement.content, signature):
+                raise RemoteProtocolError(f"the signature of client {client} to the certificate is not its own")
+
+    def locator(self) -> tuple[bytes, ...]:
+        """Identities from the head backwards, ever farther apart, ending with the empty history's."""
+        names, back, step = [], len(self._main) - 1, 1
+        while back >= 0:
+            names.append(self._main[back].identity)
+            back, step = back - step, step * (2 if len(names) > 2 else 1)
+        return (*names, self._config.digest)
+
+    def after(self, locator: Sequence[bytes], limit: int = HISTORY_LIMIT) -> tuple[Certificate, ...]:
+        """History after the first identity in `locator` that is known here; at most `limit` certificates.
+
+        Of a name on another branch, it is history after the point where that branch left it.
+        """
+        for name in locator:
+            while name not in self._place and name in self._known:
+                name = self._known[name].statement.previous
+            if name in self._place:
+                start = self._place[name]
+                return tuple(self._main[start : start + limit])
+        return ()
+
+    def find(self, identity: bytes) -> Certificate | None:
+        """The verified certificate of this name, in history or on another branch."""
+        return self._known.get(identity)
+
+    def knows(self, identity: bytes) -> bool:
+        """Whether this is a verified certificate, in history or on another branch, or the empty history."""
+        return identity in self._known or identity == self._config.digest
+
+    def elections_since(self, client: int, identity: bytes) -> int | None:
+        """How often `client` was elected after the certificate of this name; None if that is not part of history."""
+        place = self._place.get(identity)
+        return None if place is None else sum(client in later.cohort for later in self._main[place:])
+
+    def _link(self, certificate: Certificate) -> Admission:
+        if certificate.identity in self._known:
+            return Admission.KNOWN
+        previous = certificate.statement.previous
+        if previous != self._config.digest:
+            before = self._known.get(previous)
+            if before is None or before.slot >= certificate.slot:
+                return Admission.UNLINKED
+        self._known[certificate.identity] = certificate
+        if certificate.slot <= self.slot:
+            return Admission.BEHIND
+        if previous != self.head:
+            self._rebuild(certificate)
+        else:
+            self._append(certificate)
+        return Admission.HEAD
+
+    def _append(self, certificate: Certificate) -> None:
+        self._main.append(certificate)
+        self._place[certificate.identity] = len(self._main)
+        self._pulls[list(certificate.cohort)] += 1
+
+    def _rebuild(self, head: Certificate) -> None:
+        branch: list[Certificate] = []
+        link: Certificate | None = head
+        while link is not None:
+            branch.append(link)
+            link = self._known.get(link.statement.previous)
+        self._clear()
+        for certificate in reversed(branch):
+            self._append(certificate)
+
+
+def statement_fault(statement: Statement, config: PeerConfig) -> str | None:
+    """What makes this no statement of the election, or None."""
+    cohort: Any = statement.cohort
+    if statement.configuration != config.digest:
+        return f"it is of configuration {statement.configuration.hex()}, not {config.digest.hex()}"
+    if statement.slot < 1:
+        return f"slots are numbered from 1, got {statement.slot}"
+    if list(cohort) != sorted(set(cohort)) or not all(0 <= client < config.clients for client in cohort):
+        return f"a cohort is different clients in order, got {list(cohort)}"
+    if len(cohort) != config.budget:
+        return f"a cohort has {config.budget} members, got {list(cohort)}"
+    return None

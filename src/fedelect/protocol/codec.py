@@ -1,0 +1,267 @@
+"""Bytes <-> messages and records, version 2.
+
+A frame is b"FE", the version, a kind, the fields. Integers and floats are little-endian and of fixed width, so floats
+travel as their IEEE bytes. Whatever is no frame of this version, too long, cut short or followed by more, raises
+RemoteProtocolError and nothing else; what a frame says is judged by whoever receives it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.effects import Record
+from fedelect.protocol.fields import Reader, Writer
+from fedelect.protocol.flooding import Entry
+from fedelect.protocol.messages import (
+    AppraisalMessage,
+    AppraisalRequest,
+    BeliefMessage,
+    GossipMessage,
+    HistoryMessage,
+    HistoryRequest,
+    Message,
+)
+from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
+from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote
+
+VERSION = 2
+"""Raised when the bytes change their meaning."""
+
+FRAME_LIMIT = 8 * 1024 * 1024
+"""No frame is longer, in bytes: 256 certificates of a few hundred ed25519 signatures each."""
+
+_MAGIC = b"FE"
+
+
+def encode(item: Message | Record) -> bytes:
+    """The frame of a message or record."""
+    for kind, (cls, write, _) in enumerate(_KINDS):
+        if isinstance(item, cls):
+            writer = Writer()
+            write(writer, item)
+            return b"".join((_MAGIC, bytes((VERSION, kind)), writer.content()))
+    raise TypeError(f"encode() takes a message or a record, got {type(item).__name__}")
+
+
+def decode_message(frame: bytes) -> Message:
+    """The message in a frame from another peer."""
+    item = _decode(frame)
+    if not isinstance(item, Message):
+        raise RemoteProtocolError(f"a frame holds a {type(item).__name__}, which is no message")
+    return item
+
+
+def decode_record(frame: bytes) -> Record:
+    """The record in a frame, for example one that `Persist` had written, or a certificate shown to the server."""
+    item = _decode(frame)
+    if isinstance(item, Message):
+        raise RemoteProtocolError(f"a frame holds a {type(item).__name__}, which is no record")
+    return item
+
+
+def _decode(frame: bytes) -> Message | Record:
+    if len(frame) > FRAME_LIMIT:
+        raise RemoteProtocolError(f"a frame of {len(frame)} bytes is longer than the limit of {FRAME_LIMIT}")
+    if len(frame) < 4 or frame[:2] != _MAGIC:
+        raise RemoteProtocolError("these bytes are no frame of a fedelect peer")
+    if frame[2] != VERSION:
+        raise RemoteProtocolError(f"a frame of version {frame[2]}; this peer speaks version {VERSION}: upgrade one")
+    if frame[3] >= len(_KINDS):
+        raise RemoteProtocolError(f"a frame of kind {frame[3]}, which version {VERSION} does not have")
+    reader = Reader(frame, 4)
+    item: Message | Record = _KINDS[frame[3]][2](reader)
+    reader.end()
+    return item
+
+
+def _write_value(writer: Writer, value: SignedValue) -> None:
+    writer.digest(value.configuration).count(value.slot).digest(value.previous).number(value.client)
+    writer.real(value.mean).real(value.belief).blind(value.blind).text(value.signature)
+
+
+def _read_value(reader: Reader) -> SignedValue:
+    configuration, slot, previous, client = reader.digest(), reader.count(), reader.digest(), reader.number()
+    numbers = reader.real(), reader.real()
+    return SignedValue(configuration, slot, previous, client, *numbers, reader.blind(), reader.text())
+
+
+def _write_statement(writer: Writer, statement: Statement) -> None:
+    writer.digest(statement.configuration).count(statement.slot).digest(statement.previous)
+    writer.numbers(statement.cohort).digest(statement.map_hash)
+
+
+def _read_statement(reader: Reader) -> Statement:
+    return Statement(reader.digest(), reader.count(), reader.digest(), reader.numbers(), reader.digest())
+
+
+def _write_vote(writer: Writer, vote: Vote) -> None:
+    _write_statement(writer, vote.statement)
+    writer.number(vote.client).text(vote.signature)
+
+
+def _read_vote(reader: Reader) -> Vote:
+    return Vote(_read_statement(reader), reader.number(), reader.text())
+
+
+def _write_certificate(writer: Writer, certificate: Certificate) -> None:
+    _write_statement(writer, certificate.statement)
+    writer.number(len(certificate.signatures))
+    for client, signature in certificate.signatures:
+        writer.number(client).text(signature)
+
+
+def _read_certificate(reader: Reader) -> Certificate:
+    statement = _read_statement(reader)
+    return Certificate(statement, reader.many(lambda: (reader.number(), reader.text()), at_least=8))
+
+
+def _write_two_values(writer: Writer, proof: TwoValues | ImpossibleMove) -> None:
+    _write_value(writer, proof.one)
+    _write_value(writer, proof.other)
+
+
+def _write_two_votes(writer: Writer, proof: TwoVotes) -> None:
+    _write_vote(writer, proof.one)
+    _write_vote(writer, proof.other)
+
+
+def _write_entry(writer: Writer, entry: Entry) -> None:
+    tag = _ENTRIES.index(type(entry))
+    writer.flag(tag)
+    _WRITERS[tag](writer, entry)
+
+
+def _read_entry(reader: Reader) -> Entry:
+    tag = reader.flag()
+    if tag >= len(_ENTRIES):
+        raise RemoteProtocolError(f"an entry of kind {tag}, which version {VERSION} does not have")
+    return _READERS[tag](reader)
+
+
+def _read_two_values(reader: Reader) -> TwoValues:
+    return TwoValues(_read_value(reader), _read_value(reader))
+
+
+def _read_two_votes(reader: Reader) -> TwoVotes:
+    return TwoVotes(_read_vote(reader), _read_vote(reader))
+
+
+def _read_move(reader: Reader) -> ImpossibleMove:
+    return ImpossibleMove(_read_value(reader), _read_value(reader))
+
+
+_ENTRIES: tuple[type[Entry], ...] = (SignedValue, TwoValues, TwoVotes, ImpossibleMove)
+_WRITERS: tuple[Callable[[Writer, Any], None], ...] = (
+    _write_value,
+    _write_two_values,
+    _write_two_votes,
+    _write_two_values,
+)
+_READERS: tuple[Callable[[Reader], Entry], ...] = (_read_value, _read_two_values, _read_two_votes, _read_move)
+
+
+def _write_ends(writer: Writer, message: Message) -> None:
+    writer.digest(message.configuration).number(message.sender).number(message.receiver)
+
+
+def _read_ends(reader: Reader) -> tuple[bytes, int, int]:
+    return reader.digest(), reader.number(), reader.number()
+
+
+def _write_belief(writer: Writer, message: BeliefMessage) -> None:
+    _write_ends(writer, message)
+    writer.count(message.slot).digest(message.previous).number(message.round).real(message.value)
+
+
+def _read_belief(reader: Reader) -> BeliefMessage:
+    return BeliefMessage(*_read_ends(reader), reader.count(), reader.digest(), reader.number(), reader.real())
+
+
+def _write_gossip(writer: Writer, message: GossipMessage) -> None:
+    _write_ends(writer, message)
+    writer.count(message.slot).digest(message.previous).number(message.round).flag(message.wants_reply)
+    writer.number(len(message.entries))
+    for entry in message.entries:
+        _write_entry(writer, entry)
+    writer.number(len(message.votes))
+    for vote in message.votes:
+        _write_vote(writer, vote)
+
+
+def _read_gossip(reader: Reader) -> GossipMessage:
+    ends, slot, previous, round_number = _read_ends(reader), reader.count(), reader.digest(), reader.number()
+    wants_reply = reader.flag()
+    if wants_reply > 1:
+        raise RemoteProtocolError(f"a flag must be 0 or 1, got {wants_reply}")
+    entries = reader.many(lambda: _read_entry(reader), at_least=90)
+    votes = reader.many(lambda: _read_vote(reader), at_least=90)
+    return GossipMessage(*ends, slot, previous, round_number, entries, votes, bool(wants_reply))
+
+
+def _write_request(writer: Writer, message: HistoryRequest) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.locator))
+    for name in message.locator:
+        writer.digest(name)
+
+
+def _read_request(reader: Reader) -> HistoryRequest:
+    return HistoryRequest(*_read_ends(reader), reader.many(reader.digest, at_least=32))
+
+
+def _write_history(writer: Writer, message: HistoryMessage) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.certificates))
+    for certificate in message.certificates:
+        _write_certificate(writer, certificate)
+
+
+def _read_history(reader: Reader) -> HistoryMessage:
+    return HistoryMessage(*_read_ends(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
+
+
+def _write_appraisal(writer: Writer, appraisal: Appraisal) -> None:
+    writer.digest(appraisal.certificate).digest(appraisal.values).real(appraisal.worth)
+
+
+def _read_appraisal(reader: Reader) -> Appraisal:
+    return Appraisal(reader.digest(), reader.digest(), reader.real())
+
+
+def _write_appraisal_request(writer: Writer, message: AppraisalRequest) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.certificates))
+    for name in message.certificates:
+        writer.digest(name)
+
+
+def _read_appraisal_request(reader: Reader) -> AppraisalRequest:
+    return AppraisalRequest(*_read_ends(reader), reader.many(reader.digest, at_least=32))
+
+
+def _write_appraisals(writer: Writer, message: AppraisalMessage) -> None:
+    _write_ends(writer, message)
+    writer.number(len(message.appraisals))
+    for appraisal in message.appraisals:
+        _write_appraisal(writer, appraisal)
+
+
+def _read_appraisals(reader: Reader) -> AppraisalMessage:
+    return AppraisalMessage(*_read_ends(reader), reader.many(lambda: _read_appraisal(reader), at_least=72))
+
+
+_KINDS: tuple[tuple[type[Any], Callable[[Writer, Any], None], Callable[[Reader], Any]], ...] = (
+    (BeliefMessage, _write_belief, _read_belief),
+    (GossipMessage, _write_gossip, _read_gossip),
+    (HistoryRequest, _write_request, _read_request),
+    (HistoryMessage, _write_history, _read_history),
+    (SignedValue, _write_value, _read_value),
+    (Vote, _write_vote, _read_vote),
+    (Certificate, _write_certificate, _read_certificate),
+    (TwoValues, _write_two_values, _read_two_values),
+    (TwoVotes, _write_two_votes, _read_two_votes),
+    (ImpossibleMove, _write_two_values, _read_move),
+    (AppraisalRequest, _write_appraisal_request, _read_appraisal_request),
+    (AppraisalMessage, _write_appraisals, _read_appraisals),
+    (Appraisal, _write_appraisal, _read_appraisal),
+)

@@ -1,0 +1,129 @@
+"""The fields of a frame: written one after the other, read back with every length checked."""
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Self, TypeVar
+
+from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.statements import BLIND_BYTES, DIGEST_BYTES
+
+_Item = TypeVar("_Item")
+_NUMBER, _COUNT, _REAL, _FLAG = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<d"), struct.Struct("<B")
+
+
+class Writer:
+    """Collects the fields of one frame."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def content(self) -> bytes:
+        """All fields."""
+        return b"".join(self._parts)
+
+    def digest(self, name: bytes) -> Self:
+        """A hash, 32 bytes."""
+        if len(name) != DIGEST_BYTES:
+            raise ValueError(f"a hash has {DIGEST_BYTES} bytes, got {len(name)}")
+        self._parts.append(name)
+        return self
+
+    def blind(self, content: bytes) -> Self:
+        """The blind of a value, 16 bytes."""
+        if len(content) != BLIND_BYTES:
+            raise ValueError(f"a blind has {BLIND_BYTES} bytes, got {len(content)}")
+        self._parts.append(content)
+        return self
+
+    def number(self, number: int) -> Self:
+        """A whole number below 2**32: a client, a round, how many."""
+        self._parts.append(_NUMBER.pack(number))
+        return self
+
+    def count(self, number: int) -> Self:
+        """A whole number below 2**64: a slot."""
+        self._parts.append(_COUNT.pack(number))
+        return self
+
+    def real(self, number: float) -> Self:
+        """A float, as its IEEE bytes."""
+        self._parts.append(_REAL.pack(number))
+        return self
+
+    def flag(self, number: int) -> Self:
+        """A small whole number, below 256."""
+        self._parts.append(_FLAG.pack(number))
+        return self
+
+    def text(self, content: bytes) -> Self:
+        """Bytes of any length, with the length."""
+        self._parts += (_NUMBER.pack(len(content)), content)
+        return self
+
+    def numbers(self, numbers: Iterable[int]) -> Self:
+        """Several whole numbers below 2**32, with how many they are."""
+        listed = tuple(numbers)
+        self._parts += (_NUMBER.pack(len(listed)), struct.pack(f"<{len(listed)}I", *listed))
+        return self
+
+
+class Reader:
+    """Reads the fields of one frame; RemoteProtocolError wherever the bytes do not suffice."""
+
+    def __init__(self, frame: bytes, start: int) -> None:
+        self._frame, self._place = frame, start
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self._place != len(self._frame):
+            raise RemoteProtocolError(f"{len(self._frame) - self._place} bytes follow the end of a frame")
+
+    def digest(self) -> bytes:
+        """A hash."""
+        return self._take(DIGEST_BYTES)
+
+    def blind(self) -> bytes:
+        """The blind of a value."""
+        return self._take(BLIND_BYTES)
+
+    def number(self) -> int:
+        """A whole number below 2**32."""
+        return int.from_bytes(self._take(4), "little")
+
+    def count(self) -> int:
+        """A whole number below 2**64."""
+        return int.from_bytes(self._take(8), "little")
+
+    def real(self) -> float:
+        """A float; any bits are one."""
+        number: float = _REAL.unpack(self._take(8))[0]
+        return number
+
+    def flag(self) -> int:
+        """A whole number below 256."""
+        return self._take(1)[0]
+
+    def text(self) -> bytes:
+        """Bytes with their length."""
+        return self._take(self.number())
+
+    def numbers(self) -> tuple[int, ...]:
+        """Several whole numbers."""
+        count = self.number()
+        numbers: tuple[int, ...] = struct.unpack(f"<{count}I", self._take(4 * count))
+        return numbers
+
+    def many(self, read: Callable[[], _Item], *, at_least: int) -> tuple[_Item, ...]:
+        """As many items as the next number says; each takes `at_least` so many bytes, so a false number shows."""
+        count = self.number()
+        if count * at_least > len(self._frame) - self._place:
+            raise RemoteProtocolError(f"a frame says that {count} items follow, which it is too short for")
+        return tuple(read() for _ in range(count))
+
+    def _take(self, size: int) -> bytes:
+        end = self._place + size
+        if end > len(self._frame):
+            raise RemoteProtocolError("a frame is cut short")
+        taken = self._frame[self._place : end]
+        self._place = end
+        return taken

@@ -1,0 +1,127 @@
+"""How signed values spread: FloodSet, in rounds that neighbours take in step.
+
+What is known of a client can only grow: nothing < its value < proof that it lied. `join` is the least upper bound of
+two things known (all proofs count alike): idempotent, commutative, associative. So a message may come twice, late or
+in any order.
+
+A message of round r holds all that its receiver has not shown to have, so the last one to arrive makes up for those
+lost before it: a neighbour shows to have an entry by sending it, or by ending a round for which it needed the
+message that held it. A peer ends round r when every neighbour that has not gone has sent round r, and freezes its
+map after the last round. A frozen map never changes again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fedelect.protocol.proofs import Proof, TwoValues
+from fedelect.protocol.statements import SignedValue
+
+Entry = SignedValue | Proof
+"""What is known of one client."""
+
+
+def join(one: Entry, other: Entry) -> Entry:
+    """The least that is known of a client given both."""
+    if not isinstance(one, SignedValue):
+        return one
+    if not isinstance(other, SignedValue):
+        return other
+    return one if one == other else TwoValues(one, other)
+
+
+def alike(one: Entry | None, other: Entry | None) -> bool:
+    """Whether both say the same of a client: the same value, or that it lied."""
+    if isinstance(one, SignedValue) or isinstance(other, SignedValue):
+        return one == other
+    return (one is None) == (other is None)
+
+
+class Flood:
+    """One peer's map in one slot and on one history.
+
+    Args:
+        neighbours: Who is next to this peer.
+        rounds: R.
+    """
+
+    def __init__(self, neighbours: Iterable[int], rounds: int) -> None:
+        self.entries: dict[int, Entry] = {}
+        self.round = 0
+        self.begun = False  # whether round 1 may begin: this peer's own value is in
+        self.frozen = False
+        self._rounds = rounds
+        self._heard = dict.fromkeys(neighbours, 0)
+        self._shown: dict[int, dict[int, Entry]] = {neighbour: {} for neighbour in self._heard}
+        # For each neighbour, the clients whose entry it may lack, and in which round that was first sent (0: not yet).
+        self._due: dict[int, dict[int, int]] = {neighbour: {} for neighbour in self._heard}
+
+    def news(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of `entries` that say more than is known: they have to be verified before `learn`."""
+        known = self.entries
+        return [
+            entry
+            for entry in entries
+            if entry.client not in known or not alike(join(known[entry.client], entry), known[entry.client])
+        ]
+
+    def learn(self, entries: Iterable[Entry], *, source: int | None = None, round_number: int = 0) -> list[Proof]:
+        """Take in what neighbour `source` (None: this peer itself) said in its round; returns new proofs of lies.
+
+        A frozen map takes nothing in, but what contradicts it is a proof all the same.
+        """
+        proofs: list[Proof] = []
+        for entry in entries:
+            before = self.entries.get(entry.client)
+            after = entry if before is None else join(before, entry)
+            if source is not None:
+                shown = self._shown[source]
+                shown[entry.client] = join(shown.get(entry.client, entry), entry)
+            if not alike(before, after):
+                if not isinstance(after, SignedValue):
+                    proofs.append(after)
+                if not self.frozen:
+                    self.entries[entry.client] = after
+                    for due in self._due.values():
+                        due[entry.client] = 0
+            if source is not None and alike(self.entries.get(entry.client), shown[entry.client]):
+                self._due[source].pop(entry.client, None)
+        if source is not None:
+            self._heard[source] = max(self._heard[source], round_number)
+        return proofs
+
+    def outgoing(self, neighbour: int, *, everything: bool = False) -> tuple[Entry, ...]:
+        """What goes into a message of the present round: all that `neighbour` has not shown to have.
+
+        With `everything`, also what it must have only if it has not given this peer up.
+        """
+        if everything:
+            shown = self._shown[neighbour]
+            return tuple(entry for client, entry in self.entries.items() if not alike(shown.get(client), entry))
+        due, heard = self._due[neighbour], self._heard[neighbour]
+        for client, since in list(due.items()):
+            if since == 0:
+                due[client] = self.round
+            elif since < heard:  # it ended that round, for which it needed our message
+                del due[client]
+        return tuple(self.entries[client] for client in due)
+
+    def heard(self, neighbour: int) -> int:
+        """The latest round that `neighbour` has sent; 0 if none."""
+        return self._heard[neighbour]
+
+    def awaited(self) -> tuple[int, ...]:
+        """The neighbours whose message of the present round has not come."""
+        if self.frozen or not self.round:
+            return ()
+        return tuple(neighbour for neighbour, heard in self._heard.items() if heard < self.round)
+
+    def advance(self, gone: Callable[[int], bool]) -> bool:
+        """Begin the next round if the present one is over, or freeze after the last; returns whether it did."""
+        if self.frozen or not self.begun or not all(gone(neighbour) for neighbour in self.awaited()):
+            return False
+        self.round += 1
+        self.frozen = self.round > self._rounds
+        return True
+
+    def frozen_values(self) -> Mapping[int, SignedValue | None]:
+        """By client, its value, or None where it is proven to have lied."""
+        return {client: entry if isinstance(entry, SignedValue) else None for client, entry in self.entries.items()}

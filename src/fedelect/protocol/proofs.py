@@ -1,0 +1,138 @@
+"""Proofs that a client lied: two things it signed that cannot both be honest. Anybody can check them.
+
+Three lies can be proven. Two different values for one slot on one history; two different votes for one slot on one
+history; and a mean that moved as no rewards can have moved it: by elections in between, the sum of a client's own
+rewards grows by at most 1 for each, and not at all without any. Things said on different histories are never compared.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.chain import CertificateChain, statement_fault
+from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.signing import Verifier
+from fedelect.protocol.statements import SignedValue, Vote
+
+_ROUNDING = 1e-9  # a mean of thousands of opinions, summed in floats, is within this of the exact one
+
+
+@dataclass(frozen=True, slots=True)
+class TwoValues:
+    """A client signed two different values for one slot on one history."""
+
+    one: SignedValue
+    other: SignedValue
+
+    @property
+    def client(self) -> int:
+        """The liar."""
+        return self.one.client
+
+
+@dataclass(frozen=True, slots=True)
+class TwoVotes:
+    """A client signed two different statements for one slot on one history."""
+
+    one: Vote
+    other: Vote
+
+    @property
+    def client(self) -> int:
+        """The liar."""
+        return self.one.client
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleMove:
+    """A client's mean moved, along one history, as its elections do not allow."""
+
+    one: SignedValue
+    other: SignedValue
+
+    @property
+    def client(self) -> int:
+        """The liar."""
+        return self.one.client
+
+
+Proof = TwoValues | TwoVotes | ImpossibleMove
+"""That a client lied; it is never elected again under this configuration by those who hold it."""
+
+
+def can_move(before: float, after: float, elections: int) -> bool:
+    """Whether a mean can have gone from `before` to `after` (nan: no rewards yet) in so many elections.
+
+    The elected need not have given an opinion each time, so how many rewards a mean is over is not known; this allows
+    whatever any number of them allows.
+    """
+    if math.isnan(after):
+        return math.isnan(before)
+    if math.isnan(before):
+        return elections > 0
+    if elections == 0:
+        return before == after
+    low, high = before / (1 + elections), (before + elections) / (1 + elections)
+    return low - _ROUNDING <= after <= high + _ROUNDING
+
+
+def check_proof(proof: Proof, *, config: PeerConfig, verifier: Verifier, chain: CertificateChain) -> None:
+    """Raise RemoteProtocolError unless this proves that `proof.client` lied.
+
+    An `ImpossibleMove` is judged on `chain`, the history that its bearer must share.
+    """
+    if not 0 <= proof.client < config.clients or proof.other.client != proof.client:
+        raise RemoteProtocolError("a proof must be two things that one client of this election signed")
+    fault = _CHECKS[type(proof)](proof, config, chain)
+    if fault is not None:
+        raise RemoteProtocolError(f"this proves nothing against client {proof.client}: {fault}")
+    for said in (proof.one, proof.other):
+        content = said.statement.content if isinstance(said, Vote) else said.content
+        if not verifier.verify(config.keys[proof.client], content, said.signature):
+            raise RemoteProtocolError(f"a proof against client {proof.client} holds what it did not sign")
+
+
+def _two_values(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+    one, other = proof.one, proof.other
+    assert isinstance(one, SignedValue) and isinstance(other, SignedValue)
+    if (one.configuration, one.slot, one.previous) != (config.digest, other.slot, other.previous):
+        return "the values are for different slots, histories or elections"
+    if one == other or other.configuration != config.digest:
+        return "the values do not contradict each other"
+    return None
+
+
+def _two_votes(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+    assert isinstance(proof.one, Vote) and isinstance(proof.other, Vote)
+    one, other = proof.one.statement, proof.other.statement
+    faults = [fault for fault in (statement_fault(one, config), statement_fault(other, config)) if fault]
+    if faults:
+        return faults[0]
+    if (one.slot, one.previous) != (other.slot, other.previous):
+        return "the votes are for different slots or histories"
+    return "the votes are the same" if one == other else None
+
+
+def _impossible_move(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+    one, other = proof.one, proof.other
+    assert isinstance(one, SignedValue) and isinstance(other, SignedValue)
+    if not one.configuration == other.configuration == config.digest:
+        return "the values are of another election"
+    return None if moved_impossibly(one, other, chain) else "the mean can have moved so, as far as this peer can tell"
+
+
+def moved_impossibly(one: SignedValue, other: SignedValue, chain: CertificateChain) -> bool:
+    """Whether two values of one client, the first from an earlier slot, cannot both be honest on this history."""
+    first = chain.elections_since(one.client, one.previous)
+    then = chain.elections_since(one.client, other.previous)
+    if first is None or then is None or first < then or one.slot >= other.slot:
+        return False
+    return not can_move(one.mean, other.mean, first - then)
+
+
+_CHECKS: dict[type, Callable[[Proof, PeerConfig, CertificateChain], str | None]] = {
+    TwoValues: _two_values,
+    TwoVotes: _two_votes,
+    ImpossibleMove: _impossible_move,
+}

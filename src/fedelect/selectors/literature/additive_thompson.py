@@ -1,0 +1,74 @@
+"""Additive Thompson: Bayesian regression of the reward on who trained, and the top K of one draw."""
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from fedelect.seeds import stream
+from fedelect.selectors.base import Available, Choice
+from fedelect.selectors.gaussian_process.ledger import SetLedger
+from fedelect.selectors.literature.base import AbstractRival, number
+from fedelect.vocabulary import Feedback, Floats, Selection, Signal
+
+
+@final
+class AdditiveThompson(AbstractRival):
+    """Linear Thompson sampling (Agrawal, Goyal, ICML 2013) with the members of the cohort as context.
+
+    The reward is a level plus the sum of its members' worths, each worth normal with standard deviation `spread`, plus
+    normal noise. Each slot draws the worths from their posterior and elects the K highest. The draw is by Matheron's
+    rule, in the space of the cohorts played, so that it costs O(n^3 + n N) for n of them.
+
+    Args:
+        clients: N.
+        budget: K.
+        spread: Standard deviation of a client's worth before anything is known.
+        noise: Standard deviation of a reward.
+        memory: Most cohorts remembered.
+        seed: Fixes all draws.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
+    advice: ClassVar[str] = "Clients' worths add up: credit goes to members by regression, not to all alike."
+
+    def __init__(
+        self, *, clients: int, budget: int, spread: float = 0.1, noise: float = 0.05, memory: int = 256, seed: int
+    ) -> None:
+        parameters = {
+            "spread": number("spread", spread, low=1e-6, high=1e6),
+            "noise": number("noise", noise, low=1e-6, high=1e6),
+            "memory": int(number("memory", memory, low=2, high=1e6)),
+        }
+        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books={})
+        self._ledger = SetLedger(self.budget, forgetting=1.0, memory=int(parameters["memory"]))
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        rng = stream(self._seed, "worths", slot)
+        worths = self.parameters["spread"] * rng.standard_normal(self.clients)
+        if len(self._ledger):
+            worths = self._conditioned(worths, rng)
+        return self._best(worths, slot, self._candidates(available)), ()
+
+    def _conditioned(self, worths: Floats, rng: np.random.Generator) -> Floats:
+        """A draw from the prior, moved to a draw from the posterior."""
+        cohorts, means, weights, _, added = self._ledger.evidence()
+        members = np.zeros((len(cohorts), self.clients))
+        np.put_along_axis(members, cohorts, 1.0, axis=1)
+        variance = self.parameters["spread"] ** 2
+        noise = self.parameters["noise"] ** 2 / weights + added
+        centre = np.average(means, weights=weights)
+        level = 1.0  # a wide prior on what all cohorts have in common
+        gram = variance * (members @ members.T) + level + np.diag(noise)
+        drawn = members @ worths + rng.standard_normal() + np.sqrt(noise) * rng.standard_normal(len(cohorts))
+        moved: Floats = worths + variance * (members.T @ np.linalg.solve(gram, means - centre - drawn))
+        return moved
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.reward is not None  # declared in `needs`
+        self._ledger.note(selection.cohort, feedback.reward, feedback.reward_noise**2)
+
+    def _memory(self) -> dict[str, Any]:
+        return self._ledger.memory()
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        self._ledger.recall(memory)

@@ -1,0 +1,50 @@
+"""Selection by data size: the clients with most samples among those that can finish."""
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from fedelect.selectors.base import Available, Choice
+from fedelect.selectors.literature.base import AbstractRival, filled, optional_seconds
+from fedelect.vocabulary import Feedback, Selection, Signal
+
+
+@final
+class DataSize(AbstractRival):
+    """In the spirit of FedMCCS (AbdulRahman et al., IEEE Internet Things J. 2021): able clients, most data first.
+
+    FedMCCS predicts by regression from processor, memory and energy whether a client can finish, and takes as many of
+    the able ones as it can. Here a client is able if its forecast of training and upload is within the deadline; of
+    the able ones the K with most samples are elected, then, if they are too few, others by their forecast. Before the
+    first feedback the cohort is random.
+
+    Args:
+        clients: N.
+        budget: K.
+        deadline_s: Seconds that a round may take; None: all clients are able.
+        seed: Fixes ties.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"sizes", "training_s", "upload_s"})
+    advice: ClassVar[str] = "More data is better data, whosever it is: the largest clients that meet the deadline."
+
+    def __init__(self, *, clients: int, budget: int, deadline_s: float | None = None, seed: int) -> None:
+        self._deadline = optional_seconds("deadline_s", deadline_s)
+        books = {"sizes": np.nan, "seconds": np.nan}
+        parameters = {"deadline_s": self._deadline}
+        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        pool = self._candidates(available)
+        seconds, sizes = filled(self._books["seconds"]), filled(self._books["sizes"])
+        able = pool if self._deadline is None else pool[seconds[pool] <= self._deadline]
+        largest = self._best(sizes, slot, able, min(able.size, self.budget))
+        others = np.setdiff1d(pool, largest)
+        quickest = self._best(-seconds, slot, others, self.budget - len(largest))
+        return tuple(sorted([*largest, *quickest])), ()
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        sizes, training, upload = feedback.sizes, feedback.training_s, feedback.upload_s
+        assert sizes is not None and training is not None and upload is not None  # declared in `needs`
+        self._keep("sizes", sizes)
+        self._keep("seconds", training + upload)

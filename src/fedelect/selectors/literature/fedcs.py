@@ -1,0 +1,76 @@
+"""FedCS: as many clients as finish before the deadline, the quickest addition first."""
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from fedelect.errors import ConfigurationError
+from fedelect.selectors.base import Available, Choice
+from fedelect.selectors.literature.base import AbstractRival, filled, optional_seconds
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, whole
+
+
+@final
+class FedCs(AbstractRival):
+    """FedCS (Nishio, Yonetani, ICC 2019, arXiv 1804.08333), Algorithm 3, with at most K clients in a round.
+
+    Clients train at the same time and upload one after the other, so a client whose training ends while others upload
+    costs its upload only: with Theta seconds passed, client k adds T_ul,k + max(0, T_ud,k - Theta). From candidates
+    drawn at random (the resource request) the one that adds least is taken as long as the deadline holds. The
+    contract asks for K clients: where the deadline admits fewer, the places left go to those that add least beyond
+    it.
+
+    Forecasts come with the last feedback; before the first the cohort is random.
+
+    Args:
+        clients: N.
+        budget: K.
+        candidates: Clients asked for their resources, from K to N; half of all (at least K) if left out.
+        deadline_s: Seconds that a round may take; None: no limit.
+        seed: Fixes candidates and ties.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"training_s", "upload_s"})
+    advice: ClassVar[str] = "A round must end by a deadline and clients forecast their times; quality does not count."
+
+    def __init__(
+        self,
+        *,
+        clients: int,
+        budget: int,
+        candidates: int | None = None,
+        deadline_s: float | None = None,
+        seed: int,
+    ) -> None:
+        self._deadline = optional_seconds("deadline_s", deadline_s)
+        parameters = {"candidates": candidates, "deadline_s": self._deadline}
+        books = {"training_s": np.nan, "upload_s": np.nan}
+        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        half = max(self.budget, (self.clients + 1) // 2)
+        self._asked = half if candidates is None else whole("candidates", candidates)
+        if not self.budget <= self._asked <= self.clients:
+            raise ConfigurationError(f"candidates must be from {self.budget} to {self.clients}, got {candidates}")
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        pool = self._candidates(available)
+        drawn = np.sort(self._random(slot, pool, min(self._asked, pool.size), "resource-request"))
+        training, upload = filled(self._books["training_s"]), filled(self._books["upload_s"])
+        return self._greedy(slot, drawn.tolist(), training, upload), ()
+
+    def _greedy(self, slot: int, left: list[int], training: Floats, upload: Floats) -> Cohort:
+        passed, chosen, beyond = 0.0, list[int](), list[int]()
+        while left and len(chosen) < self.budget:
+            adds = upload + np.maximum(0.0, training - passed)
+            (quickest,) = self._best(-adds, slot, np.array(left), 1)
+            left.remove(quickest)
+            if self._deadline is None or passed + adds[quickest] <= self._deadline:
+                chosen.append(quickest)
+                passed += float(adds[quickest])
+            else:
+                beyond.append(quickest)
+        return tuple(sorted(chosen + beyond[: self.budget - len(chosen)]))
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.training_s is not None and feedback.upload_s is not None  # declared in `needs`
+        self._keep("training_s", feedback.training_s)
+        self._keep("upload_s", feedback.upload_s)

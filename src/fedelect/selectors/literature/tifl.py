@@ -1,0 +1,128 @@
+"""TiFL: tiers of equally fast clients, one tier in each slot, the worst served more often."""
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from fedelect.rules.cold_start import ColdStart
+from fedelect.seeds import stream
+from fedelect.selectors.base import Available, Choice
+from fedelect.selectors.literature.base import AbstractRival, filled, number
+from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, whole
+
+
+@final
+class TiFl(AbstractRival):
+    """TiFL (Chai et al., HPDC 2020, arXiv 2001.09249), adaptive tier selection, Algorithm 2.
+
+    Profiling: every client trains once (the cold-start groups), and its seconds are noted. Clients are then sorted by
+    seconds into tiers of equal size. Each slot draws a tier that has credits left, takes one of its credits and K of
+    its members at random. Every `interval` slots, if the clients of the current tier are served no better than an
+    interval ago, the probabilities change: with tiers ranked by the mean opinion of their members, the worst of n
+    tiers gets n parts, the next n - 1, the best 1 (the paper does not print its function; this is one that prefers
+    the worst).
+
+    A tier must hold at least K clients, so there are at most N / K of them. When all credits are used up they are
+    issued anew. Missing members of a tier are made up from those nearest in speed.
+
+    Args:
+        clients: N.
+        budget: K.
+        tiers: How many, at most.
+        credits: Slots that a tier may have before the others have used up theirs.
+        interval: Slots between two looks at the opinions.
+        seed: Fixes profiling and all draws.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"seconds", "opinions"})
+    advice: ClassVar[str] = "Slow clients hold up fast ones: cohorts of equal speed, and all speeds have their turn."
+
+    def __init__(
+        self, *, clients: int, budget: int, tiers: int = 5, credits: int = 50, interval: int = 10, seed: int
+    ) -> None:
+        settings = {"tiers": tiers, "credits": credits, "interval": interval}
+        parameters = {name: int(number(name, whole(name, value), low=1, high=1e9)) for name, value in settings.items()}
+        books = {"seconds": np.nan, "opinions": np.nan, "tried": 0.0}
+        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        count = max(1, min(parameters["tiers"], self.clients // self.budget))
+        self._used = [0] * count  # credits used by each tier
+        self._chances = [1.0 / count] * count
+        self._current = 0
+        self._slots = 0  # told since the profiling
+        self._before: list[float] | None = None  # the tiers' mean opinions at the last look
+
+    def tiers(self) -> list[Ints]:
+        """The clients of each tier, fastest tier first."""
+        ties = np.argsort(stream(self._seed, "tier-ties").permutation(self.clients))
+        order = np.lexsort((ties, filled(self._books["seconds"])))
+        return list(np.array_split(order, len(self._used)))
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        cohort = self._cold.next_cohort(slot, available)
+        if cohort is not None:
+            return cohort, ()
+        tiers, tier = self.tiers(), self._tier(slot)
+        members = np.intersect1d(tiers[tier], self._candidates(available))
+        if members.size >= self.budget:
+            return tuple(sorted(self._random(slot, members, self.budget, "members"))), ()
+        place = np.empty(self.clients)
+        place[np.concatenate(tiers)] = np.arange(self.clients)
+        middle = place[tiers[tier]].mean()
+        return self._best(-np.abs(place - middle), slot, self._candidates(available)), ()
+
+    def _tier(self, slot: int) -> int:
+        """A tier with credits left, by the present chances."""
+        chances = np.array(self._chances) * (np.array(self._used) < self.parameters["credits"])
+        return int(stream(self._seed, "tier", slot).choice(chances.size, p=chances / chances.sum()))
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.seconds is not None and feedback.opinions is not None  # declared in `needs`
+        profiled = self._profiled()
+        self._keep("seconds", feedback.seconds)
+        self._keep("opinions", feedback.opinions)
+        if profiled:
+            self._count(self._tier(selection.slot))
+        self._try(selection)
+
+    def _abandoned(self, selection: Selection) -> None:
+        self._try(selection)
+
+    def _try(self, selection: Selection) -> None:
+        tried = self._books["tried"].copy()
+        tried[list(selection.cohort)] = 1.0
+        self._books["tried"] = tried
+        self._cold.mark_tried(selection.cohort)
+
+    def _profiled(self) -> bool:
+        return bool(self._books["tried"].all())
+
+    def _count(self, tier: int) -> None:
+        self._current = tier
+        self._used[tier] += 1
+        if min(self._used) >= self.parameters["credits"]:
+            self._used = [0] * len(self._used)
+        self._slots += 1
+        if self._slots % self.parameters["interval"] == 0:
+            self._look()
+
+    def _look(self) -> None:
+        opinions: Floats = filled(self._books["opinions"])
+        served = [float(opinions[tier].mean()) for tier in self.tiers()]
+        if self._before is not None and served[self._current] <= self._before[self._current]:
+            count = len(served)
+            parts = count - np.argsort(np.argsort(served, kind="stable"), kind="stable")
+            self._chances = (parts / parts.sum()).tolist()
+        self._before = served
+
+    def _memory(self) -> dict[str, Any]:
+        names = ("used", "chances", "current", "slots", "before")
+        return super()._memory() | {name: getattr(self, f"_{name}") for name in names}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        super()._recall(memory)
+        self._used = [int(used) for used in memory["used"]]
+        self._chances = [float(chance) for chance in memory["chances"]]
+        self._current, self._slots = int(memory["current"]), int(memory["slots"])
+        self._before = None if memory["before"] is None else [float(value) for value in memory["before"]]
+        self._cold.mark_tried(tuple(np.flatnonzero(self._books["tried"]).tolist()))
