@@ -1,12 +1,22 @@
 """Selectors by name."""
 
+import pickle
 import sys
 from pathlib import Path
 
 import pytest
 
 from fedelect.errors import BudgetError, ConfigurationError
-from fedelect.selectors import BpUcb, FixedCohort, QuickInitUcb, RandomCohort, SelectorSpec, selector_classes
+from fedelect.selectors import (
+    AbstractSelector,
+    BpUcb,
+    FixedCohort,
+    QuickInitUcb,
+    RandomCohort,
+    SelectorSpec,
+    selector_classes,
+)
+from fedelect.selectors.base import Available, Choice
 
 OWN = """
 from fedelect.selectors import AbstractSelector
@@ -129,3 +139,53 @@ def test_a_cohort_of_another_size_than_the_budget_is_refused() -> None:
 def test_a_spec_keeps_its_text() -> None:
     assert SelectorSpec.parse("quick-init-ucb:exploration=0").text == "quick-init-ucb:exploration=0"
     assert SelectorSpec.parse("quick-init-ucb:exploration=0").make is QuickInitUcb
+
+
+class Own(AbstractSelector):
+    def __init__(self, *, clients: int, budget: int) -> None:
+        super().__init__(clients=clients, budget=budget, parameters={"clients": clients, "budget": budget})
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return tuple(range(self.budget)), ()
+
+
+def make_own(clients: int, budget: int, seed: int) -> AbstractSelector:
+    return Own(clients=clients, budget=budget)
+
+
+def test_a_class_is_labelled_by_its_name_in_the_catalogue_or_its_module() -> None:
+    assert SelectorSpec.of(QuickInitUcb).text == "quick-init-ucb"
+    assert SelectorSpec.of("bp-ucb:exploration=1") == SelectorSpec.parse("bp-ucb:exploration=1")
+    assert SelectorSpec.of(Own, extra={"own": Own}).text == "own"
+    spec = SelectorSpec.of(Own)
+    assert spec.text == f"{__name__}:Own" and SelectorSpec.parse(spec.text) == spec
+    assert spec.build(clients=6, budget=2, seed=1).ask().cohort == (0, 1)
+
+
+def test_a_function_makes_a_selector() -> None:
+    spec = SelectorSpec.of(make_own)
+    assert spec.text == f"{__name__}:make_own" and SelectorSpec.parse(spec.text) == spec
+    assert isinstance(spec.build(clients=6, budget=2, seed=1), Own)
+    local = SelectorSpec.of(lambda clients, budget: Own(clients=clients, budget=budget))
+    assert local.text == "lambda" and local.build(clients=6, budget=3, seed=1).budget == 3
+
+
+def test_a_spec_travels_by_reference_if_what_makes_it_can_be_imported() -> None:
+    for thing in (RandomCohort, Own, make_own, "fixed:cohort=0,1"):
+        spec = SelectorSpec.of(thing)
+        assert spec.importable and pickle.loads(pickle.dumps(spec)) == spec
+
+    class Local(Own): ...
+
+    assert not SelectorSpec.of(Local).importable and SelectorSpec.of(Local).text == "Local"
+
+
+def test_what_is_no_selector_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="a selector is a name, a class or a function, got 3"):
+        SelectorSpec.of(3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="not a subclass"):
+        SelectorSpec.of(dict)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="selector 'lambda' gave 7, not an AbstractSelector"):
+        SelectorSpec.of(lambda clients: 7).build(clients=6, budget=2, seed=1)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ConfigurationError, match="needs n; it is given clients, budget and seed, by name"):
+        SelectorSpec.of(lambda n: 7).build(clients=6, budget=2, seed=1)  # type: ignore[arg-type, return-value]

@@ -1,12 +1,13 @@
 """Selectors by name: ours, those that other packages offer by entry point, and `module:Class`.
 
-A specification is `NAME`, `NAME:key=value,key=value` or `module:Class[:key=value,...]`. A value may be a list, whose
-items are separated by commas too: `fixed:cohort=0,1,2,3,4` (`cohort=3,` for a list of one), or a list of lists:
-`round-robin:cohorts=0,1;2,3`.
+A specification is `NAME`, `NAME:key=value,key=value` or `module:Class[:key=value,...]` (or `module:function`). A value
+may be a list, whose items are separated by commas too: `fixed:cohort=0,1,2,3,4` (`cohort=3,` for a list of one), or a
+list of lists: `round-robin:cohorts=0,1;2,3`.
 """
 
 import importlib.metadata
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -70,17 +71,49 @@ def selector_classes() -> dict[str, type[AbstractSelector]]:
     classes = dict(_OURS)
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         if point.name not in classes:
-            classes[point.name] = _checked(point.load(), f"entry point {point.name!r}")
+            classes[point.name] = _check_class(point.load(), f"entry point {point.name!r}")
     return classes
 
 
 @dataclass(frozen=True, slots=True)
 class SelectorSpec:
-    """A selector to be built: its text as given, what makes it, and the parameters that the text sets."""
+    """A selector to build. It can be pickled if it is `importable`.
+
+    Attributes:
+        text: Its label in records: the specification as given, or the name of a class or function.
+        make: The class or function that builds it.
+        parameters: The constructor arguments that the text sets.
+    """
 
     text: str
     make: Make
     parameters: dict[str, Any]
+
+    @classmethod
+    def of(cls, thing: "str | Make", *, extra: Mapping[str, Make] | None = None) -> "SelectorSpec":
+        """Specify a selector by text (see `parse`), by its class, or by a function.
+
+        A class of the catalogue is labelled with its name there, another class or function with `module:Name`, or
+        with its bare name if other processes cannot import it (defined in `__main__`, a notebook or a function).
+
+        Args:
+            thing: A text, a subclass of `AbstractSelector`, or a function `(clients, budget, seed) -> selector`, which
+                gets those of the three that it declares, by name.
+            extra: As in `parse`.
+        """
+        if isinstance(thing, str):
+            return cls.parse(thing, extra=extra)
+        if not callable(thing):
+            raise ConfigurationError(f"a selector is a name, a class or a function, got {thing!r}")
+        bare = getattr(thing, "__name__", type(thing).__name__).strip("<>")  # a lambda is called <lambda>
+        make = _check_maker(thing, bare)
+        names = {kind: name for name, kind in {**selector_classes(), **(extra or {})}.items()}
+        return cls(names.get(make) or _import_name(make) or bare, make, {})
+
+    @property
+    def importable(self) -> bool:
+        """Whether another process can import `make`."""
+        return _import_name(self.make) is not None
 
     @classmethod
     def parse(cls, text: str, *, extra: Mapping[str, Make] | None = None) -> "SelectorSpec":
@@ -95,7 +128,7 @@ class SelectorSpec:
         if rest and "=" not in rest.partition(":")[0] and name not in known:
             attribute, _, rest = rest.partition(":")
             own = f"{name}:{attribute}"
-            make: Make = _checked(import_callable(own, what="selector"), own)
+            make: Make = _check_maker(import_callable(own, what="selector"), own)
         else:
             make = _named(name, known)
         parameters = _parameters(text, rest)
@@ -124,16 +157,17 @@ class SelectorSpec:
             and key not in arguments
         ]
         if missing:
-            raise ConfigurationError(
-                f"selector {self.text!r} needs {', '.join(missing)}; "
-                f"for example {self.text}:{missing[0]}={'0,1,2' if missing[0] == 'cohort' else '1'}"
-            )
+            example = f"for example {self.text}:{missing[0]}={'0,1,2' if missing[0] == 'cohort' else '1'}"
+            advice = example if self.importable else "it is given clients, budget and seed, by name"
+            raise ConfigurationError(f"selector {self.text!r} needs {', '.join(missing)}; {advice}")
         try:
             selector = self.make(**arguments)
         except FedelectError:
             raise
         except Exception as error:  # whatever a user's class raises
             raise ConfigurationError(f"selector {self.text!r} cannot be built: {error}") from error
+        if not isinstance(selector, AbstractSelector):
+            raise ConfigurationError(f"selector {self.text!r} gave {selector!r}, not an AbstractSelector")
         if selector.budget != budget:
             raise BudgetError(
                 f"selector {self.text!r} elects {selector.budget} clients where the scenario's budget is {budget}; "
@@ -150,10 +184,22 @@ def _named(name: str, classes: Mapping[str, Make]) -> Make:
     return classes[name]
 
 
-def _checked(found: object, what: str) -> type[AbstractSelector]:
+def _check_class(found: object, what: str) -> type[AbstractSelector]:
     if not (isinstance(found, type) and issubclass(found, AbstractSelector)):
         raise ConfigurationError(f"{what} is {found!r}, not a subclass of fedelect.selectors.AbstractSelector")
     return found
+
+
+def _check_maker(found: Callable[..., Any], what: str) -> Make:
+    return _check_class(found, what) if isinstance(found, type) else found
+
+
+def _import_name(make: Make) -> str | None:
+    """`module:name` of a class or function that other processes can import, else None."""
+    module, name = getattr(make, "__module__", None), getattr(make, "__qualname__", "")
+    if module in (None, "__main__") or getattr(sys.modules.get(module), name, None) is not make:
+        return None
+    return f"{module}:{name}"
 
 
 def _parameters(text: str, rest: str) -> dict[str, Any]:
