@@ -1,14 +1,15 @@
-"""One turn of the closed loop, for many replicas side by side.
+"""One slot of the closed loop, for many replicas at once.
 
     ask -> train -> survey -> digest -> tell -> record
 
-A replica is one selector in one trial. Replicas never see each other: what one gets does not depend on which others
-are played in the same call. What trains is a parameter, so that a faster engine, or a table, can take its place.
+A replica is one selector in one trial. A replica's results do not depend on the others of the same call. The engine
+that trains is a parameter: the plain loop, a fast engine or an atlas. Drivers that train elsewhere (Flower, real
+peers) use the pieces: `conclude_slot`, `slot_record`, `skipped_record`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -26,13 +27,13 @@ SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
     "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
     "da": frozenset({"opinions", "beliefs"}),
 }
-"""What a selector can get: FL&FA has a server that sees opinions, their average and, for the selectors that need them,
-what the clients report of themselves; FL&DA has beliefs and no server."""
+"""Signals that a framework supplies. Under FL&FA the server sees opinions, their average and, for selectors that need
+them, the clients' own reports. Under FL&DA there are beliefs and no server."""
 
 
 @runtime_checkable
 class ElectedByPeers(Protocol):
-    """A selector whose clients settle beliefs among themselves, and so knows them without being told."""
+    """A selector whose clients settle beliefs among themselves, so that it need not be told them."""
 
     @property
     def settled(self) -> tuple[Floats, Exchange] | None:
@@ -41,7 +42,7 @@ class ElectedByPeers(Protocol):
 
 @runtime_checkable
 class KnowsOpinions(Protocol):
-    """An engine that knows what the clients think of its models, so that no test share need be scored."""
+    """An engine that knows the clients' opinions of its models, so that no test share is scored."""
 
     def opinions(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Floats]:
         """For each model the (N,) opinions of the clients; nan where a client has none."""
@@ -49,7 +50,7 @@ class KnowsOpinions(Protocol):
 
 @runtime_checkable
 class SizesModels(Protocol):
-    """An engine whose models only stand for those that were trained, and that knows how large those are."""
+    """An engine whose models stand for larger ones, of a known size."""
 
     def model_bits(self, scenario: Scenario) -> int:
         """Size of a model of this scenario, bits."""
@@ -58,7 +59,7 @@ class SizesModels(Protocol):
 def opinions_on(
     scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: Opinion = accuracy
 ) -> Iterable[Floats]:
-    """For each model the (N,) opinions of all clients: what the engine knows, or their own view of its scores."""
+    """For each model the (N,) opinions of all clients, from the engine's knowledge or from its scores."""
     if isinstance(engine, KnowsOpinions):
         return engine.opinions(scenario, models)
     return (judge(scenario, scores, opinion) for scores in engine.scores(scenario, models))
@@ -66,7 +67,7 @@ def opinions_on(
 
 @dataclass(slots=True)
 class Replica:
-    """One selector in one trial of one world; `model` is where a warm start goes on."""
+    """One selector in one trial of one world; a warm start trains on from `model`."""
 
     label: str
     trial: int
@@ -110,57 +111,137 @@ def play_slot(
         engine: What trains.
         opinion: How a client scores a model on its own data.
     """
-    asks = [_asked(replica) for replica in replicas]
-    played = _played(replicas, asks, seed, engine, opinion)
+    selections = [_ask(replica) for replica in replicas]
+    results = _train_and_survey(replicas, selections, seed, engine, opinion)
     records = []
-    for place, (replica, selection) in enumerate(zip(replicas, asks, strict=True)):
+    for index, (replica, selection) in enumerate(zip(replicas, selections, strict=True)):
         if isinstance(selection, NoElection):
-            records.append(_skipped(replica, slot, selection))
+            records.append(skipped_record(replica.label, slot, str(selection), trial=replica.trial))
             continue
-        training, opinions = played[place]
+        training, opinions = results[index]
         extra = _extra_signals(replica, selection, training, seed, engine)
-        feedback, exchange = _digested(replica, framework, opinions, extra)
-        note = _told(replica, selection, feedback)
+        feedback, exchange = _digest(replica, framework, opinions, extra)
+        note = _conclude(replica, selection, feedback)
         if replica.scenario.config.start == "warm":
             replica.model = training.model
         records.append(_record(replica, selection, training, feedback, exchange, note, framework))
     return records
 
 
-def _asked(replica: Replica) -> Selection | NoElection:
+def conclude_slot(selector: AbstractSelector, selection: Selection, feedback: Feedback) -> str | None:
+    """Tell the selector; if it lacks a signal it needs, abandon the slot.
+
+    Returns:
+        Why the slot was abandoned; None if the selector has learnt from it.
+    """
+    try:
+        selector.tell(selection, feedback)
+    except MissingSignalError as reason:
+        selector.abandon(selection)
+        return str(reason)
+    return None
+
+
+def slot_record(
+    label: str,
+    selection: Selection,
+    *,
+    arrivals: Sequence[int],
+    rounds: int,
+    empty_rounds: int,
+    trial: int = 0,
+    note: str | None = None,
+    **observed: Any,
+) -> SlotRecord:
+    """Record of a slot in which a cohort trained.
+
+    Args:
+        label: The selector's label in the run.
+        selection: What was asked.
+        arrivals: (K,) uploads that arrived, for each member.
+        rounds: Rounds of training.
+        empty_rounds: Rounds in which no upload arrived.
+        trial: The trial.
+        note: Why the slot was abandoned; None if the selector learnt from it.
+        observed: More fields of `SlotRecord`: opinions, beliefs, reward, exchange, signals, seconds.
+    """
+    return SlotRecord(
+        selector=label,
+        trial=trial,
+        slot=selection.slot,
+        status="done" if note is None else "abandoned",
+        cohort=selection.cohort,
+        arrivals=tuple(arrivals),
+        rounds=rounds,
+        empty_rounds=empty_rounds,
+        indices=selection.indices,
+        note=note,
+        **observed,
+    )
+
+
+def skipped_record(label: str, slot: int, reason: str, *, trial: int = 0, seconds: float | None = None) -> SlotRecord:
+    """Record of a slot in which nobody trained, for the given reason."""
+    return SlotRecord(
+        selector=label,
+        trial=trial,
+        slot=slot,
+        status="skipped",
+        cohort=(),
+        arrivals=(),
+        rounds=0,
+        empty_rounds=0,
+        note=reason,
+        seconds=seconds,
+    )
+
+
+def count_arrivals(training: Training) -> dict[str, Any]:
+    """`arrivals`, `rounds` and `empty_rounds` of a training, as `slot_record` takes them."""
+    return {
+        "arrivals": np.sum(training.arrivals, axis=0).tolist(),
+        "rounds": len(training.arrivals),
+        "empty_rounds": int(np.count_nonzero(~training.arrivals.any(axis=1))),
+    }
+
+
+def _ask(replica: Replica) -> Selection | NoElection:
     try:
         return replica.selector.ask()
     except NoElection as reason:
         return reason
     except FedelectError:
         raise
-    except Exception as error:  # whatever a user's selector raises
+    except Exception as error:  # a user's selector may raise anything
         raise selector_failed(replica, error) from error
 
 
-def _played(
-    replicas: Sequence[Replica], asks: Sequence[Selection | NoElection], seed: int, engine: Engine, opinion: Opinion
+def _train_and_survey(
+    replicas: Sequence[Replica],
+    selections: Sequence[Selection | NoElection],
+    seed: int,
+    engine: Engine,
+    opinion: Opinion,
 ) -> dict[int, tuple[Training, Floats]]:
-    """By place, what was trained and what the clients think of it.
+    """By index of the replica, what was trained and the (N,) opinions of it.
 
     One batch for each world, so that an engine can share work among the replicas of one world.
     """
     jobs: dict[int, Job] = {}
     worlds: dict[int, list[int]] = {}
-    for place, (replica, selection) in enumerate(zip(replicas, asks, strict=True)):
+    for index, (replica, selection) in enumerate(zip(replicas, selections, strict=True)):
         if isinstance(selection, Selection):
-            jobs[place] = Job(
-                cohort=selection.cohort, start=replica.model, seed=seed, trial=replica.trial, slot=selection.slot
-            )
-            worlds.setdefault(id(replica.scenario), []).append(place)
-    played: dict[int, tuple[Training, Floats]] = {}
-    for places in worlds.values():
-        scenario = replicas[places[0]].scenario
-        trainings = engine.train(scenario, [jobs[place] for place in places])
+            cohort, slot = selection.cohort, selection.slot
+            jobs[index] = Job(cohort=cohort, start=replica.model, seed=seed, trial=replica.trial, slot=slot)
+            worlds.setdefault(id(replica.scenario), []).append(index)
+    results: dict[int, tuple[Training, Floats]] = {}
+    for indices in worlds.values():
+        scenario = replicas[indices[0]].scenario
+        trainings = engine.train(scenario, [jobs[index] for index in indices])
         surveys = opinions_on(scenario, [one.model for one in trainings], engine=engine, opinion=opinion)
-        for place, training, opinions in zip(places, trainings, surveys, strict=True):
-            played[place] = (training, opinions)
-    return played
+        for index, training, opinions in zip(indices, trainings, surveys, strict=True):
+            results[index] = (training, opinions)
+    return results
 
 
 def _extra_signals(
@@ -190,7 +271,7 @@ def _extra_signals(
     return {name: world[name] for name in EXTRA_SIGNALS if name in needs}
 
 
-def _digested(
+def _digest(
     replica: Replica, framework: FrameworkName, opinions: Floats, extra: dict[Signal, Floats]
 ) -> tuple[Feedback, Exchange | None]:
     if framework == "fa":
@@ -206,18 +287,13 @@ def _digested(
     )
 
 
-def _told(replica: Replica, selection: Selection, feedback: Feedback) -> str | None:
-    """Tell the selector; if nothing can be learnt, abandon the slot and return why."""
+def _conclude(replica: Replica, selection: Selection, feedback: Feedback) -> str | None:
     try:
-        replica.selector.tell(selection, feedback)
-    except MissingSignalError as reason:
-        replica.selector.abandon(selection)
-        return str(reason)
+        return conclude_slot(replica.selector, selection, feedback)
     except FedelectError:
         raise
-    except Exception as error:  # whatever a user's selector raises
+    except Exception as error:  # a user's selector may raise anything
         raise selector_failed(replica, error) from error
-    return None
 
 
 def selector_failed(replica: Replica, error: Exception) -> SelectorError:
@@ -241,39 +317,20 @@ def _record(
     if framework == "da" and isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
         beliefs, exchange = replica.selector.settled
     assert feedback.opinions is not None  # a survey was held
-    return SlotRecord(
-        selector=replica.label,
+    return slot_record(
+        replica.label,
+        selection,
         trial=replica.trial,
-        slot=selection.slot,
-        status="done" if note is None else "abandoned",
-        cohort=selection.cohort,
-        arrivals=tuple(np.sum(training.arrivals, axis=0).tolist()),
-        rounds=len(training.arrivals),
-        empty_rounds=int(np.count_nonzero(~training.arrivals.any(axis=1))),
-        indices=selection.indices,
+        note=note,
+        **count_arrivals(training),
         opinions=from_array(feedback.opinions),
         beliefs=None if beliefs is None else from_array(beliefs),
         reward=None if framework == "da" else feedback.reward,  # nobody sees the average there
         exchange=exchange,
         signals=_signals(feedback),
-        note=note,
     )
 
 
 def _signals(feedback: Feedback) -> Signals | None:
     told = {name: from_array(values) for name, values in feedback.per_client().items() if name in EXTRA_SIGNALS}
     return Signals(**told) if told else None
-
-
-def _skipped(replica: Replica, slot: int, reason: NoElection) -> SlotRecord:
-    return SlotRecord(
-        selector=replica.label,
-        trial=replica.trial,
-        slot=slot,
-        status="skipped",
-        cohort=(),
-        arrivals=(),
-        rounds=0,
-        empty_rounds=0,
-        note=str(reason),
-    )

@@ -116,7 +116,7 @@ def with_prior(part: str) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 CHANGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "opening": lambda patch: patch.setattr(election, "OPENING", 15),
+    "opening": lambda patch: patch.setattr(election, "COLD_START_LIMIT", 15),
     "faded": lambda patch: patch.setattr(played_module, "FADED", 1e-5),
     "noises": lambda patch: patch.setattr(posterior, "NOISES", (0.06, 0.16, 0.51, 1.51)),
     "trust": lambda patch: patch.setattr(posterior, "TRUST", 2.1),
