@@ -1,39 +1,99 @@
-"""`fedelect`: the entry point. Errors are one line that says what to do; a traceback only with --debug."""
+"""`fedelect`: the entry point. Errors are one line that says what to do; a traceback only with --debug.
 
+A command's module is imported when the command is called: `fedelect --help` imports none of them.
+"""
+
+import importlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
+import click
 import typer
-from rich.console import Console
-from rich.markup import escape
+from typer.core import TyperGroup
 
 import fedelect
-from fedelect.cli import atlas, bench, data, demo, look, peers, reproduce, run, scenario
 from fedelect.errors import FedelectError
+
+COMMANDS = {
+    "demo": (
+        "demo:demo",
+        "Run FL&FA and FL&DA on the bundled digits with all selectors of the paper, and write their report.",
+    ),
+    "run": (
+        "run:run",
+        "Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.",
+    ),
+    "chaos": (
+        "peers:chaos",
+        "Let simulated peers crash, restart, lose messages, be cut off and lie, and check that no slot is ever split.",
+    ),
+    "peer": (
+        "peers:peer",
+        "Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/PEERS.md).",
+    ),
+    "show": ("look:show", "Print a run as a table: mean opinion, gap to the best fixed cohort, who was elected."),
+    "report": ("look:report", "Write a run, or several side by side, as one self-contained HTML page."),
+    "figures": (
+        "look:figures",
+        "Draw a run's figures for a paper: one column wide, readable in grey. Needs the extra `lab`.",
+    ),
+    "live": (
+        "look:live",
+        "Serve the report of a run that is going on, in this or another process, and update it as slots finish.",
+    ),
+    "selectors": ("look:selectors", "List the selectors that can be named, each with a line on when to choose it."),
+    "reproduce": (
+        "reproduce:reproduce",
+        "Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on.",
+    ),
+    "peers": ("peers:app", "Real peers: found a federation, or see one at work on this machine."),
+    "scenario": ("scenario:app", "Look at scenarios."),
+    "data": ("data:app", "Get data sets."),
+    "atlas": ("atlas:app", "Know what every cohort is worth."),
+    "bench": ("bench:app", "Rank what fedelect offers."),
+}
+"""Command -> "module:attribute" (a function, or a `typer.Typer`) in fedelect.cli, and its line in `fedelect --help`."""
+
+
+class _LazyGroup(TyperGroup):
+    """The commands, each imported when it is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, line) in COMMANDS.items():
+            self.add_command(click.Command(name, help=line))  # stands in for it in --help
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else load_command(name), rest
+
+
+def load_command(name: str) -> click.Command:
+    """Import a command of `COMMANDS`."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command = getattr(importlib.import_module(f"fedelect.cli.{module}"), attribute)
+    parent = typer.Typer(add_completion=False)
+    parent.callback()(lambda: None)  # a group, also with one command in it
+    if isinstance(command, typer.Typer):
+        parent.add_typer(command, name=name)
+    else:
+        parent.command(name)(command)
+    group = typer.main.get_command(parent)
+    assert isinstance(group, click.Group)
+    return group.commands[name]
+
 
 app = typer.Typer(
     name="fedelect",
+    cls=_LazyGroup,
     help="Let the clients of a federated learning system elect who trains next.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
-app.command("run")(run.run)
-app.command("chaos")(peers.chaos)
-app.command("peer")(peers.peer)
-app.command("show")(look.show)
-app.command("report")(look.report)
-app.command("figures")(look.figures)
-app.command("live")(look.live)
-app.command("selectors")(look.selectors)
-app.command("reproduce")(reproduce.reproduce)
-app.add_typer(peers.app, name="peers")
-app.add_typer(scenario.app, name="scenario")
-app.add_typer(data.app, name="data")
-app.add_typer(atlas.app, name="atlas")
-app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:
@@ -65,5 +125,8 @@ def main() -> None:
             raise
         known = isinstance(error, FedelectError)
         text = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where"
+        from rich.console import Console
+        from rich.markup import escape
+
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         sys.exit(1)
