@@ -47,7 +47,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 types: setup
-	$(BIN)/mypy src tests benchmarks
+	$(BIN)/mypy src tests benchmarks paper
 
 layers: setup
 	$(BIN)/lint-imports

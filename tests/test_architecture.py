@@ -46,6 +46,14 @@ def test_nothing_draws_from_numpys_global_randomness(path: Path) -> None:
             assert node.attr in DRAWS_ALLOWED, f"np.random.{node.attr}"
 
 
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_package_never_imports_the_paper_beside_it(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        assert "paper" not in {name.split(".")[0] for name in names}
+
+
 def packages() -> list[str]:
     return sorted(
         ".".join(("fedelect", *path.parent.relative_to(SOURCE).parts)) for path in SOURCE.rglob("__init__.py")
@@ -70,5 +78,6 @@ def test_importing_fedelect_and_its_selectors_loads_numpy_and_nothing_heavier() 
 def test_no_two_test_files_have_the_same_name() -> None:
     # pytest imports them by their bare names, and finds the second of two only when both are collected; but for
     # conftest.py, of which every folder may have one.
-    names = Counter(path.name for path in Path(__file__).parent.rglob("*.py"))
+    root = Path(__file__).parents[1]
+    names = Counter(path.name for folder in ("tests", "paper/tests") for path in (root / folder).rglob("*.py"))
     assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "conftest.py")] == []

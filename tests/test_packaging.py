@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,18 +20,37 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts folder of a fresh environment that holds the wheel and its core dependencies only."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from this clone."""
     folder = tmp_path_factory.mktemp("wheel")
     built = run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT, cwd=folder)
     assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("fedelect-*.whl")
+    (path,) = folder.glob("fedelect-*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """The scripts folder of a fresh environment that holds the wheel and its core dependencies only."""
+    folder = wheel.parent
     venv.create(folder / "empty", with_pip=True)
     scripts = folder / "empty" / ("Scripts" if os.name == "nt" else "bin")
     pip = (scripts / "python", "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt")
     done = run(*pip, wheel, cwd=folder)
     assert done.returncode == 0, done.stderr
     return scripts
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_wheel_holds_the_package_and_nothing_of_the_paper_beside_it(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"fedelect"}
+    kept = {name.removeprefix("fedelect/") for name in names}
+    assert not kept & {str(path.relative_to(ROOT / "paper")) for path in (ROOT / "paper/results").rglob("*.*")}
+    assert [name for name in names if name.endswith(".npz")] == [
+        f"fedelect/{path.relative_to(ROOT / 'src/fedelect').as_posix()}"
+        for path in sorted((ROOT / "src/fedelect").rglob("*.npz"))
+    ]
 
 
 @pytest.mark.xdist_group("wheel")

@@ -14,7 +14,7 @@ import pytest
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.scenario import ScenarioConfig
 
-RESULTS = Path(__file__).parents[2] / "reproduction/results/N20-K5-theta1"
+RESULTS = Path(__file__).parents[2] / "paper/results/trained/N20-K5-theta1"
 
 
 @pytest.mark.skipif(not RESULTS.exists(), reason="the results of the reproduction are not here")

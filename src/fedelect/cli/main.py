@@ -43,10 +43,6 @@ COMMANDS = {
         "Serve the report of a run that is going on, in this or another process, and update it as slots finish.",
     ),
     "selectors": ("look:selectors", "List the selectors that can be named, each with a line on when to choose it."),
-    "reproduce": (
-        "reproduce:reproduce",
-        "Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on.",
-    ),
     "peers": ("peers:app", "Real peers: found a federation, or see one at work on this machine."),
     "scenario": ("scenario:app", "Look at scenarios."),
     "data": ("data:app", "Get data sets."),
@@ -113,7 +109,12 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line and exit: 0 well, 1 an error of ours, 2 a misused command, 130 stopped by Ctrl-C."""
+    """Run the command line and exit."""
+    run_app(app)
+
+
+def run_app(app: typer.Typer) -> None:
+    """Run a command line and exit: 0 well, 1 an error of ours, 2 a misused command, 130 stopped by Ctrl-C."""
     # Your own selectors and opinion functions are found in the folder you stand in; last, so that they hide nothing.
     sys.path.append(os.getcwd())
     debug = "--debug" in sys.argv

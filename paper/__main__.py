@@ -1,0 +1,240 @@
+"""`python -m paper NAME`: the paper's figures and tables, one by one or all."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fedelect._processes import worker_count
+from fedelect.atlas import load_atlas, shipped_atlases
+from fedelect.cli.main import run_app
+from fedelect.cli.progress import Bar
+from fedelect.datasets import load_dataset
+from fedelect.errors import ConfigurationError
+from fedelect.scenario import Dataset
+from fedelect.scenario import preset as scenario_preset
+from paper import (
+    EXPERIMENTS,
+    MEASUREMENTS,
+    PRESETS,
+    BlockTask,
+    Context,
+    Experiment,
+    Library,
+    Preset,
+    calibrate,
+    committed_library,
+    committed_library_on_atlas,
+    draw,
+    estimated_seconds,
+    experiment,
+    hours,
+    in_order,
+    is_measured,
+    measure,
+    play,
+    require_matplotlib,
+    seconds_for_a_slot,
+    write_document,
+)
+
+CALIBRATION = Path("paper/results/calibration.json")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The label of a figure or table (`list` names them), `all`, `losses` or `optimum` for what is "
+            "measured for 1_2 besides runs and nothing else, `calibration` to try the settings that the paper leaves "
+            "open, or `document` to write docs/REPRODUCTION.md from the results on file."
+        ),
+    ],
+    preset: Annotated[
+        str, typer.Option(help="quick: 8 trials of 60 slots, minutes. paper: 100 trials, full horizons, hours.")
+    ] = "quick",
+    results: Annotated[
+        Path | None, typer.Option(help="Where results are kept, and gone on from; by default one folder a preset.")
+    ] = None,
+    figures: Annotated[Path | None, typer.Option(help="Where figures go; RESULTS/figures if left out.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
+    atlas: Annotated[
+        Path | None,
+        typer.Option(
+            help="The atlas of the paper's world (`fedelect atlas build paper`), for `1_2`, `regret`, `sensitivity` "
+            "and --on-atlas; the one that comes with fedelect if left out."
+        ),
+    ] = None,
+    on_atlas: Annotated[
+        bool,
+        typer.Option(
+            "--on-atlas",
+            help="Look opinions up in the atlas instead of training: the paper's main world only, minutes for 100 "
+            "trials. Kept in a folder of its own.",
+        ),
+    ] = False,
+) -> None:
+    """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
+    console = Console()
+    cores = worker_count(workers)
+    if name == "list":
+        _print_list(console)
+        return
+    if name == "document":
+        on_atlas_too = committed_library_on_atlas(Path())
+        page = write_document(committed_library(Path(), results), Path("docs"), on_atlas=on_atlas_too)
+        console.print(f"written: {page}", highlight=False, soft_wrap=True)
+        return
+    if name == "calibration":
+        _calibrate(console, cores)
+        return
+    chosen = _preset(preset, on_atlas)
+    wanted = _wanted(name, on_atlas)
+    atlas = atlas or shipped_atlases()["paper"]
+    library = _library(chosen, results, atlas if on_atlas else None)
+    context = Context(library=library, preset=chosen, workers=cores, atlas=atlas)
+    names = [] if on_atlas else _measurements(name, wanted)
+    require_matplotlib()
+    for each in names:  # what is wrong with the atlas or with what is on file is said now, not after hours of training
+        is_measured(each, context)
+    try:
+        with library.writing():
+            if name not in MEASUREMENTS:
+                _play(wanted, chosen, library, cores, console)
+            _measure(names, context, console)
+    except KeyboardInterrupt:
+        console.print("stopped; give the same command again to go on", highlight=False)
+        raise typer.Exit(130) from None
+    for one in wanted:
+        for path in draw(one, library, chosen, figures or library.folder / "figures"):
+            console.print(f"{one.name}: {path}", highlight=False, soft_wrap=True)
+
+
+def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
+    if not on_atlas:
+        measured = tuple(one for one in EXPERIMENTS if name in one.measurements)
+        return EXPERIMENTS if name == "all" else measured or (experiment(name),)
+    possible = tuple(one for one in EXPERIMENTS if one.in_main_world)
+    if name in MEASUREMENTS or (name != "all" and experiment(name) not in possible):
+        names = ", ".join(one.name for one in possible)
+        raise ConfigurationError(
+            f"{name} needs other worlds than the atlas', or is no matter of runs in one; on it can be played {names}, "
+            f"and all"
+        )
+    return possible if name == "all" else (experiment(name),)
+
+
+def _measurements(name: str, wanted: Sequence[Experiment]) -> list[str]:
+    """What is measured besides runs: the one that was asked for, or all of the experiments'."""
+    return [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
+
+
+def _preset(name: str, on_atlas: bool) -> Preset:
+    if name not in PRESETS:
+        raise ConfigurationError(f"unknown preset {name!r}; use {' or '.join(PRESETS)}")
+    return PRESETS[name].on_atlas() if on_atlas else PRESETS[name]
+
+
+def _library(preset: Preset, results: Path | None, atlas: Path | None) -> Library:
+    base = scenario_preset("paper")
+    ground = load_dataset(base.data.source) if atlas is None else load_atlas(atlas)
+    return Library(folder=results or Path(preset.folder), base=base, ground=ground, block=preset.block)
+
+
+def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, workers: int, console: Console) -> None:
+    """Play the blocks that are missing, and say first how long that will take."""
+    demands = [demand for one in wanted for demand in one.at(preset)]
+    possible = [one for one in EXPERIMENTS if isinstance(library.ground, Dataset) or one.in_main_world]
+    later = [demand for one in possible for demand in one.at(preset)]
+    tasks = in_order(library.missing(demands, also=later), [one.at(preset) for one in wanted])
+    if tasks:
+        slot_s = seconds_for_a_slot(library)
+        left = estimated_seconds(tasks, slot_s, base=library.base, workers=workers)
+        console.print(
+            f"{len(tasks)} blocks to play, about {hours(left)} on {workers} processes "
+            f"({1e3 * slot_s:.0f} ms a replica-slot)",
+            highlight=False,
+        )
+        total, played = sum(task.replica_slots for task in tasks), 0
+        bar = Bar(preset.name, "replica-slots", console)
+
+        def show(more: int) -> None:
+            nonlocal played
+            played += more
+            bar.show(played, total)
+
+        def tell(task: BlockTask) -> None:
+            console.print(f"finished: {task.path}", highlight=False, soft_wrap=True)
+
+        try:
+            play(tasks, library.ground, workers=workers, progress=show, finished=tell)
+        finally:
+            bar.stop()
+
+
+def _measure(names: Sequence[str], context: Context, console: Console) -> None:
+    """Make the measurements that are not on file."""
+    for name in names:
+        bar = Bar(f"measuring: {name}", "parts", console)
+
+        def show(finished: int, total: int, *, bar: Bar = bar, name: str = name) -> None:
+            if console.is_terminal:
+                bar.show(finished, total)
+            else:  # a log has no bar to look at
+                console.print(f"measuring: {name}, {finished} of {total} parts", highlight=False)
+
+        try:
+            measure(name, dataclasses.replace(context, progress=show))
+        finally:
+            if console.is_terminal:
+                bar.stop()
+
+
+def _calibrate(console: Console, workers: int) -> None:
+    dataset = load_dataset(scenario_preset("paper").data.source)
+    bar = Bar("calibration", "candidates", console)
+    try:
+        calibration = calibrate(dataset, CALIBRATION, workers=workers, progress=bar.show)
+    finally:
+        bar.stop()
+    table = Table()
+    for column in ("candidate", "samples", "best-known cohort", "random", "distance"):
+        table.add_column(column, justify="left" if column == "candidate" else "right")
+    for outcome in sorted(calibration.outcomes, key=lambda one: one.distance):
+        table.add_row(
+            outcome.candidate.name,
+            f"{outcome.total_samples}",
+            f"{outcome.fixed:.4f} ± {outcome.fixed_half_width:.4f}",
+            f"{outcome.random:.4f} ± {outcome.random_half_width:.4f}",
+            f"{outcome.distance:.4f}",
+            style="bold" if outcome is calibration.choice else None,
+        )
+    console.print(table)
+    console.print(f"taken: {calibration.choice.candidate.name}", highlight=False, soft_wrap=True)
+
+
+def _print_list(console: Console) -> None:
+    table = Table()
+    for column in ("name", "", "what it shows", "trials", "slots"):
+        table.add_column(column)
+    for one in EXPERIMENTS:
+        trials = sorted({str(demand.trials) for demand in one.demands})
+        slots = sorted({str(demand.slots) for demand in one.demands})
+        table.add_row(one.name, one.part, one.title, ", ".join(trials), ", ".join(slots))
+    console.print(table)
+
+
+def main() -> None:
+    """Run the command and exit, as `fedelect` does."""
+    run_app(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""Every claim of the paper's numerical section, and of its theorems, put to the test of the results on file."""
+
+from paper.claims import beliefs, central, democratized, sets, sweeps, table, theory
+from paper.claims.claim import VERDICTS, Check, Claim, Finding, Range, Verdict, assess, verdict_of
+
+CLAIMS: tuple[Claim, ...] = (
+    *sets.CLAIMS,
+    *central.CLAIMS,
+    *beliefs.CLAIMS,
+    *democratized.CLAIMS,
+    *table.CLAIMS,
+    *sweeps.CLAIMS,
+    *theory.CLAIMS,
+)
+"""In the order of the paper."""
+
+__all__ = ["CLAIMS", "VERDICTS", "Check", "Claim", "Finding", "Range", "Verdict", "assess", "verdict_of"]

@@ -1,0 +1,310 @@
+"""Claims about FL&FA: `cen_selected_time` and `cen_performance`."""
+
+import math
+from collections.abc import Mapping
+
+from paper import published
+from paper.calibration import BEST_KNOWN
+from paper.catalogue import MAIN, OPTIMAL, RANDOM, ROUND_ROBIN, SUBSET_UCB, quick_init
+from paper.claims.claim import Check, Claim, Range, above, below, exactly, near
+from paper.claims.measures import (
+    accuracy,
+    accuracy_gain,
+    elected,
+    excess_over_others,
+    late_gain,
+    late_share,
+    least_over_most,
+    mean_difference,
+    mean_of,
+    new_share,
+    slots_to,
+)
+from paper.claims.sets import ONE_POINT
+from paper.series import Series
+
+SLOTS, LONG = 200, 500
+EARLY_TARGETS = (0.75, 0.78)
+"""Targets of the paper's table that can be reached within 200 slots; a trial that does not counts as 200 slots."""
+
+OTHERS = tuple(range(len(BEST_KNOWN), MAIN.clients))
+
+EXPLORES = (
+    "With mu = 1 one pull less outweighs any reward gap, so that Quick-Init UCB tries a new cohort in almost every "
+    "slot up to T = 500, in the order of what the cold start gave (docs/EXACT.md)."
+)
+CALIBRATED = "The calibration aimed at this figure, so it is no evidence."
+
+
+def sooner(name: str, series: Series, others: Mapping[str, Series]) -> tuple[Check, ...]:
+    """That a method reaches the early targets in fewer slots than the others."""
+    return tuple(
+        Check(
+            name=f"slots to {target:g}: {other} less {name}",
+            measure=mean_difference(others[other], series, slots_to(target), slots=SLOTS),
+            claimed=above(0.0),
+            digits=2,
+        )
+        for target in EARLY_TARGETS
+        for other in others
+    )
+
+
+CLAIMS = (
+    Claim(
+        key="cen_selected_time.counts",
+        where="cen_selected_time",
+        says="Quick-Init UCB elects an i.i.d. client 228.95 times in 500 slots, another one 90.34 times.",
+        paper=f"{published.IID_ELECTIONS} and {published.SKEWED_ELECTIONS}",
+        checks=tuple(
+            Check(
+                name=f"elections of a client with {name} data",
+                measure=mean_of(quick_init(), elected(members), slots=LONG),
+                claimed=near(value, 0.1 * value),
+                digits=2,
+            )
+            for name, members, value in (
+                ("i.i.d.", BEST_KNOWN, published.IID_ELECTIONS),
+                ("other", OTHERS, published.SKEWED_ELECTIONS),
+            )
+        ),
+        why={
+            "holds": "Within 10 % of the paper's.",
+            "holds in part": EXPLORES,
+            "does not hold": EXPLORES,
+            "undecided": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_selected_time.ratio",
+        where="cen_selected_time",
+        says="An i.i.d. client is elected at least 153 % more often than another one.",
+        paper="153 %",
+        checks=(
+            Check(
+                name="elections of an i.i.d. client less 2.53 times those of another",
+                measure=mean_of(quick_init(), excess_over_others(BEST_KNOWN, 2.53), slots=LONG),
+                claimed=above(0.0),
+                digits=2,
+            ),
+        ),
+        why={
+            "holds": "The rewards guide the additive scores towards these clients.",
+            "does not hold": EXPLORES,
+            "undecided": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_selected_time.most",
+        where="cen_selected_time",
+        says="Clients 1 to 5 are elected most often.",
+        paper="-",
+        checks=(
+            Check(
+                name="elections of an i.i.d. client less those of another",
+                measure=mean_of(quick_init(), excess_over_others(BEST_KNOWN), slots=LONG),
+                claimed=above(0.0),
+                digits=2,
+            ),
+            Check(
+                name="elections of the least elected i.i.d. client less those of the most elected other",
+                measure=mean_of(quick_init(), least_over_most(BEST_KNOWN), slots=LONG),
+                claimed=above(0.0),
+                digits=2,
+            ),
+        ),
+        why={
+            "holds": "Cohorts with i.i.d. clients are worth more, and the cold start shows some of that.",
+            "holds in part": "As a group they are; one by one some other client is elected more often than some of "
+            "them.",
+            "does not hold": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_selected_time.finds",
+        where="cen_selected_time",
+        says="Quick-Init UCB finds the optimal set.",
+        paper="-",
+        checks=(
+            Check(
+                name="share of the last 100 slots in which it is elected",
+                measure=mean_of(quick_init(), late_share(BEST_KNOWN), slots=LONG),
+                claimed=above(0.5),
+            ),
+            Check(
+                name="share of the 500 slots in which a new cohort is tried",
+                measure=mean_of(quick_init(), new_share(), slots=LONG),
+                claimed=Range(),
+                decides=False,
+            ),
+            Check(
+                name="accuracy of the last 100 slots less that of the first 20 after the cold start",
+                measure=mean_of(quick_init(), late_gain(early=20, late=100), slots=LONG),
+                claimed=Range(),
+                decides=False,
+            ),
+        ),
+        why={
+            "holds": "It settles on the set.",
+            "does not hold": f"{EXPLORES} It does not get better with time (shown).",
+        },
+    ),
+    Claim(
+        key="cen_performance.random",
+        where="cen_performance",
+        says="Random selection reaches 76.62 % at T = 200 under FL&FA.",
+        paper=f"{published.RANDOM_CENTRAL}",
+        checks=(
+            Check(name="average accuracy", measure=accuracy(RANDOM), claimed=near(published.RANDOM_CENTRAL, ONE_POINT)),
+        ),
+        why={
+            "holds": CALIBRATED,
+            "does not hold": f"{CALIBRATED} Its rule leaves more than a point of slack.",
+            "undecided": CALIBRATED,
+        },
+    ),
+    Claim(
+        key="cen_performance.optimal",
+        where="cen_performance",
+        says="The optimal cohort is at about 88.01 % at T = 200 (Quick-Init UCB's 86.57 % and its gap of 1.44 %).",
+        paper=f"{published.QUICK_INIT + published.QUICK_INIT_GAP:.4f}",
+        checks=(
+            Check(
+                name="average accuracy",
+                measure=accuracy(OPTIMAL),
+                claimed=near(published.QUICK_INIT + published.QUICK_INIT_GAP, ONE_POINT),
+            ),
+        ),
+        why={
+            "holds": CALIBRATED,
+            "does not hold": f"{CALIBRATED} It is just outside the range: the untrained model as first term costs "
+            "0.004, and the three trainings of this cohort in the table may be unlucky.",
+            "undecided": CALIBRATED,
+        },
+    ),
+    Claim(
+        key="cen_performance.quick_init",
+        where="cen_performance",
+        says="Quick-Init UCB reaches 86.57 % at T = 200.",
+        paper=f"{published.QUICK_INIT}",
+        checks=(
+            Check(
+                name="average accuracy", measure=accuracy(quick_init()), claimed=near(published.QUICK_INIT, ONE_POINT)
+            ),
+        ),
+        why={"holds": "Within a point.", "does not hold": EXPLORES, "undecided": EXPLORES},
+    ),
+    Claim(
+        key="cen_performance.gain",
+        where="cen_performance",
+        says="Quick-Init UCB improves on random selection, from 76.62 % to 86.57 %.",
+        paper=f"+{published.QUICK_INIT - published.RANDOM_CENTRAL:.4f}",
+        checks=(
+            Check(name="gain over random", measure=accuracy_gain(quick_init(), RANDOM), claimed=above(0.0)),
+            Check(
+                name="gain over random, to a point",
+                measure=accuracy_gain(quick_init(), RANDOM),
+                claimed=near(published.QUICK_INIT - published.RANDOM_CENTRAL, ONE_POINT),
+            ),
+        ),
+        why={
+            "holds": "The additive scores find i.i.d. clients quickly.",
+            "holds in part": f"It improves, by another amount. {EXPLORES}",
+            "does not hold": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_performance.gap",
+        where="cen_performance",
+        says="Quick-Init UCB is about 1.44 % below the optimal solution (by the abstract less than that).",
+        paper=f"{published.QUICK_INIT_GAP}",
+        checks=(
+            Check(
+                name="gap to the cohort of clients 1 to 5",
+                measure=accuracy_gain(OPTIMAL, quick_init()),
+                claimed=below(published.QUICK_INIT_GAP + ONE_POINT / 2),
+            ),
+        ),
+        why={"holds": "To half a point, or closer.", "does not hold": EXPLORES},
+    ),
+    Claim(
+        key="cen_performance.conventional",
+        where="cen_performance",
+        says="Conventional UCB is much worse than Quick-Init UCB and performs like random selection.",
+        paper="-",
+        checks=(
+            Check(
+                name="conventional UCB less random",
+                measure=accuracy_gain(SUBSET_UCB, RANDOM),
+                claimed=near(0.0, ONE_POINT),
+            ),
+            Check(
+                name="Quick-Init less conventional UCB",
+                measure=accuracy_gain(quick_init(), SUBSET_UCB),
+                claimed=above(ONE_POINT),
+            ),
+        ),
+        why={
+            "holds": "Until every cohort has been tried, conventional UCB draws cohorts at random without repetition.",
+            "holds in part": "Until every cohort has been tried, conventional UCB is random selection without "
+            "repetition; how far Quick-Init UCB is ahead is another matter.",
+            "does not hold": "Conventional UCB never repeats a cohort, which random selection may, and Quick-Init UCB "
+            f"does the same for long. {EXPLORES}",
+        },
+    ),
+    Claim(
+        key="cen_performance.initiation",
+        where="cen_performance",
+        says="Conventional UCB needs about 15,504 slots to try every cohort, far more than T = 200.",
+        paper=f"{published.SUBSETS:,}",
+        checks=(
+            Check(
+                name="cohorts of 5 out of 20",
+                measure=lambda evidence: exactly(math.comb(MAIN.clients, MAIN.budget)),
+                claimed=near(published.SUBSETS, 0.5),
+                digits=1,
+            ),
+        ),
+        why={"holds": "Arithmetic: C(20, 5).", "does not hold": "Arithmetic: C(20, 5) is another number."},
+    ),
+    Claim(
+        key="cen_performance.baselines_last",
+        where="cen_performance",
+        says="Round-robin and random selection have the lowest accuracy (under FL&FA).",
+        paper="-",
+        checks=tuple(
+            Check(name=f"{name} less {low}", measure=accuracy_gain(series, baseline), claimed=claimed)
+            for name, series, claimed in (
+                ("optimal", OPTIMAL, above(0.0)),
+                ("Quick-Init", quick_init(), above(0.0)),
+                # Of which the paper says that it performs like random selection: it may be level.
+                ("conventional UCB", SUBSET_UCB, above(-ONE_POINT)),
+            )
+            for low, baseline in (("round-robin", ROUND_ROBIN), ("random", RANDOM))
+        ),
+        why={
+            "holds": "Neither looks at opinions; conventional UCB, which does not within T = 200, is level with them "
+            "(to a point), as the paper says.",
+            "holds in part": "Conventional UCB, which tries every cohort once before it looks at opinions, is worse "
+            "than one of them.",
+            "does not hold": EXPLORES,
+        },
+    ),
+    Claim(
+        key="cen_performance.faster",
+        where="cen_performance",
+        says="Quick-Init UCB converges faster than existing methods of selection.",
+        paper="-",
+        checks=sooner(
+            "Quick-Init UCB",
+            quick_init(),
+            {"conventional UCB": SUBSET_UCB, "round-robin": ROUND_ROBIN, "random": RANDOM},
+        ),
+        why={
+            "holds": "After the cold start it begins with what did best there. It gets ahead early, and not further "
+            "ahead with time.",
+            "holds in part": "It gets ahead of some of them early.",
+            "does not hold": EXPLORES,
+        },
+    ),
+)

@@ -1,0 +1,289 @@
+"""The paper to draw on: one look for all figures, footers that say what a figure was made from, SVG that is the same
+byte for byte whenever the results are.
+
+Every method of selection has its own colour (of Okabe and Ito, safe for colour-blind readers), line and marker, so
+that figures can be read in grey and compared with each other.
+"""
+
+import importlib.util
+import io
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedelect.equations.intervals import Interval, mean_band
+from fedelect.errors import MissingExtraError
+from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.vocabulary import Floats
+from paper.catalogue import Preset
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "fedelect",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same widths everywhere
+    "font.size": 10,
+    "legend.fontsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,  # no grid over bars and bands
+    "grid.color": "#d9dfe4",
+    "grid.linewidth": 0.6,
+}
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_PAPER_INK = "#333333"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a series is drawn."""
+
+    colour: str
+    line: Any
+    marker: str
+
+
+OPTIMAL_LOOK = Look("#000000", "-", "*")
+QUICK_INIT_LOOK = Look("#0072b2", "-", "o")
+FRUGAL_LOOK = Look("#0072b2", ":", "v")
+"""Quick-Init UCB with another mu: the same method, so the same colour."""
+
+BY_NUMBER_LOOK = Look("#0072b2", (0, (3, 2)), "^")
+"""Quick-Init UCB with ties broken by client number."""
+
+BP_UCB_LOOK = Look("#d55e00", "--", "s")
+SUBSET_LOOK = Look("#b4508c", "-.", "^")
+ROUND_ROBIN_LOOK = Look("#009e73", (0, (5, 1, 1, 1)), "D")
+RANDOM_LOOK = Look("#6b6b6b", ":", "x")
+
+LOOKS = (QUICK_INIT_LOOK, BP_UCB_LOOK, ROUND_ROBIN_LOOK, SUBSET_LOOK, RANDOM_LOOK, OPTIMAL_LOOK)
+"""For series that are not methods, such as numbers of clients."""
+
+
+@dataclass(eq=False)
+class Sheet:
+    """A figure being drawn.
+
+    Attributes:
+        axes: Its panels, left to right or top to bottom.
+        footer: Sentences printed below it.
+        missing: What could not be drawn, for it is not on file.
+    """
+
+    axes: "Sequence[Axes]"
+    footer: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PaperMark:
+    """A figure of the paper's that is marked on an axis.
+
+    Attributes:
+        name: Of what.
+        value: The figure.
+        word: What stands before the figure, such as "below".
+    """
+
+    name: str
+    value: float
+    word: str = ""
+
+    def __str__(self) -> str:
+        return f"paper, {self.name}: {self.word}{' ' if self.word else ''}{self.value:.4f}"
+
+
+def require_matplotlib() -> None:
+    """MissingExtraError if matplotlib, which draws, is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError("drawing figures", "lab")
+
+
+@contextmanager
+def new_sheet(
+    path: Path,
+    *,
+    title: str,
+    panels: int = 1,
+    width: float = 7.2,
+    height: float = 4.6,
+    stacked: bool = False,
+    share_y: bool = False,
+) -> Iterator[Sheet]:
+    """A figure that is written to `path` at the end of the block.
+
+    Args:
+        path: The SVG file.
+        title: Its title.
+        panels: How many panels, side by side.
+        width: Inches.
+        height: Inches, all panels together.
+        stacked: The panels are below each other instead.
+        share_y: They have one range of the vertical axis.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    require_matplotlib()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+        rows, columns = (panels, 1) if stacked else (1, panels)
+        first = figure.add_subplot(rows, columns, 1)
+        others = [
+            figure.add_subplot(rows, columns, number, sharey=first if share_y else None)
+            for number in range(2, panels + 1)
+        ]
+        sheet = Sheet([first, *others])
+        yield sheet
+        figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+        _print_footer(figure, sheet, width)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg", metadata=_NO_METADATA)
+    # matplotlib ends some lines with a space, which version control frowns upon
+    write_lines(path, [line.rstrip() for line in drawn.getvalue().decode().splitlines()])
+
+
+def write_lines(path: Path, lines: Sequence[str]) -> None:
+    """Write a file, all or nothing and the same bytes on every platform. RunError if that cannot be."""
+    make_folder(path.parent)
+    replace_file(path, ("\n".join(lines) + "\n").encode())
+
+
+def _print_footer(figure: "Figure", sheet: Sheet, width: float) -> None:
+    sentences = [*sheet.footer, *([f"not run yet: {'; '.join(sheet.missing)}"] if sheet.missing else [])]
+    lines = [line for sentence in sentences for line in textwrap.wrap(sentence, int(15.5 * width))]
+    figure.supxlabel("\n".join(lines), fontsize=8, x=0.01, ha="left", color="#333333")
+
+
+def trials_text(preset: str, trials: Sequence[int], slots: int | None) -> str:
+    """What a figure was made from, such as "preset paper: 25 to 100 trials, T = 200".
+
+    >>> trials_text("paper", [100, 25], 200)
+    'preset paper: 25 to 100 trials, T = 200'
+    """
+    counts = sorted(set(trials))
+    if not counts:
+        said = "0 trials so far"
+    elif len(counts) == 1:
+        said = "1 trial" if counts == [1] else f"{counts[0]} trials"
+    else:
+        said = f"{counts[0]} to {counts[-1]} trials"
+    return f"preset {preset}: {said}" + ("" if slots is None else f", T = {slots}")
+
+
+def fewer(trials: Sequence[int], planned: int) -> str:
+    """What a legend adds for a series with fewer trials than planned; empty if all are there.
+
+    Args:
+        trials: How many there are, at each of the series' points where these differ.
+        planned: How many there are to be at each.
+
+    >>> fewer([25], 100), fewer([50, 100], 100), fewer([100], 100)
+    (' (25 of 100 trials)', ' (50 to 100 of 100 trials)', '')
+    """
+    least, most = min(trials), max(trials)
+    if least >= planned:
+        return ""
+    return f" ({least} of {planned} trials)" if least == most else f" ({least} to {most} of {planned} trials)"
+
+
+def interval_text(interval: Interval, digits: int) -> str:
+    """Mean and half of the interval, if that is known.
+
+    >>> interval_text(Interval(0.5, 0.01, 9), 3), interval_text(Interval(0.5, None, 1), 3)
+    ('0.500 ± 0.010', '0.500')
+    """
+    spread = "" if interval.half_width is None else f" ± {interval.half_width:.{digits}f}"
+    return f"{interval.mean:.{digits}f}{spread}"
+
+
+def titled(title: str, preset: Preset) -> str:
+    """The title of a figure, which says so if it is drawn from runs on the atlas."""
+    return f"{title}, on the atlas" if preset.name.endswith("on the atlas") else title
+
+
+def plot_band(axes: "Axes", values: Floats, look: Look, label: str, *, first: int = 1) -> None:
+    """The mean of (trials, T) values as a line with its 95 % band; x counts from `first`."""
+    band = mean_band(values)
+    plot_line(axes, band.mean, band.half_width, look, label, first=first)
+
+
+def plot_line(axes: "Axes", mean: Floats, half_width: Floats, look: Look, label: str, *, first: int = 1) -> None:
+    """A line of (T,) means with a band of (T,) half widths around it; nan where unknown."""
+    x = np.arange(first, first + len(mean))
+    axes.plot(
+        x,
+        mean,
+        color=look.colour,
+        linestyle=look.line,
+        linewidth=1.5,
+        marker=look.marker,
+        markersize=4,
+        markevery=max(1, len(x) // 8),
+        label=label,
+    )
+    axes.fill_between(x, mean - half_width, mean + half_width, color=look.colour, alpha=0.18, linewidth=0)
+
+
+def mark_paper(axes: "Axes", marks: Sequence[PaperMark]) -> None:
+    """Thin marks with the paper's own figures at the right edge, each with its name; call it when all else is drawn."""
+    low, high = axes.get_ylim()
+    low, high = min([low, *(mark.value for mark in marks)]), max([high, *(mark.value for mark in marks)])
+    axes.set_ylim(low, high)
+    room = 0.045 * (high - low)
+    place = -np.inf
+    along = axes.get_yaxis_transform()
+    for mark in sorted(marks, key=lambda mark: mark.value):
+        place = max(mark.value, place + room)
+        axes.plot([0.97, 1.0], [mark.value] * 2, transform=along, color=_PAPER_INK, linewidth=0.8, clip_on=False)
+        axes.annotate(
+            str(mark),
+            (1.0, mark.value),
+            (1.02, place),
+            xycoords=along,
+            textcoords=along,
+            fontsize=7,
+            va="center",
+            color=_PAPER_INK,
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": _PAPER_INK},
+            annotation_clip=False,
+        )
+
+
+def legend_below(axes: "Axes", *, columns: int = 2) -> None:
+    """A legend under the axis' label, where it hides nothing."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure()
+    assert figure is not None
+    inches = ScaledTranslation(0.0, -0.5, figure.dpi_scale_trans)
+    axes.legend(
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=axes.transAxes + inches,
+        borderaxespad=0.0,
+        ncols=columns,
+    )
+
+
+def legend_beside(axes: "Axes") -> None:
+    """A legend to the right of the axes, where it hides nothing."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
+
+
+def say(axes: "Axes", text: str) -> None:
+    """A panel that holds a sentence instead of a drawing."""
+    axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="#333333")

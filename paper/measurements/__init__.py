@@ -1,0 +1,23 @@
+"""What experiments need besides runs: each a function of a `Context` that returns one plain value, kept as JSON."""
+
+from paper.measurements.context import Context
+from paper.measurements.registry import (
+    MEASUREMENTS,
+    is_measured,
+    keep_measurement,
+    made_with,
+    measure,
+    measurement_path,
+    read_measurement,
+)
+
+__all__ = [
+    "MEASUREMENTS",
+    "Context",
+    "is_measured",
+    "keep_measurement",
+    "made_with",
+    "measure",
+    "measurement_path",
+    "read_measurement",
+]

@@ -1,0 +1,56 @@
+"""What a measurement may use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedelect.atlas import load_atlas
+from fedelect.errors import ConfigurationError
+from fedelect.scenario import Dataset
+from paper.catalogue import Preset
+from paper.measurements.parts import Progress
+from paper.runner import Library
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The scenario with its data, how much to do, and where an atlas of the main world is.
+
+    Attributes:
+        library: Scenario, data, seed and results.
+        preset: How much to do.
+        workers: Processes.
+        atlas: The atlas of the main world, or None if there is none.
+        progress: Told (parts finished, parts in all) of the measurement under way.
+    """
+
+    library: Library
+    preset: Preset
+    workers: int = 1
+    atlas: Path | None = None
+    progress: Progress = lambda finished, total: None
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data of the base scenario.
+
+        Raises:
+            ConfigurationError: There is an atlas in their place.
+        """
+        if not isinstance(self.library.ground, Dataset):
+            raise ConfigurationError("this is measured by training, which an atlas cannot; leave --on-atlas out")
+        return self.library.ground
+
+    def atlas_path(self) -> Path:
+        """The atlas of the main world.
+
+        Raises:
+            ConfigurationError: There is none, or it is of another scenario.
+        """
+        if self.atlas is None:
+            raise ConfigurationError("this is measured on the atlas of the main world, and there is none; give --atlas")
+        if load_atlas(self.atlas).config != self.library.base:
+            raise ConfigurationError(
+                f"{self.atlas} is an atlas of another scenario than the one reproduced; "
+                f"`fedelect atlas build paper` makes the right one"
+            )
+        return self.atlas

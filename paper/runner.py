@@ -1,0 +1,262 @@
+"""From demands to blocks on disk: which are missing, how long they will take, and processes that play them."""
+
+import functools
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from fedelect._processes import Failed, failed, run_tasks
+from fedelect.errors import RunMismatchError
+from fedelect.federation import DEFAULT_ENGINE, Job
+from fedelect.loop import opinions_on
+from fedelect.records.lock import FolderLock
+from fedelect.records.run_folder import LOCK_NAME, make_folder
+from fedelect.scenario import ScenarioConfig
+from fedelect.seeds import stream
+from fedelect.simulator import TrainingSource
+from fedelect.simulator.plan import build_world, engine_for
+from paper.blocks import Block, Curves, put_together, read_block
+from paper.player import BlockTask, about_of, playing
+from paper.series import Demand, Series
+
+PROBE_JOBS = 25
+
+TELL_EVERY_S = 1.0
+"""Seconds between two words on the progress of a block."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbstractLibrary(ABC):
+    """Results in a folder, and what they are results of.
+
+    Attributes:
+        folder: Where they are.
+        base: The scenario of which worlds are variants.
+        seed: Seed of the runs.
+        block: Trials in a block.
+    """
+
+    folder: Path
+    base: ScenarioConfig
+    seed: int = 1
+    block: int = 25
+
+    @property
+    @abstractmethod
+    def data_digest(self) -> str:
+        """Hash of the data that the results were made with."""
+
+    def curves(self, demand: Demand) -> Curves | None:
+        """What is on file for a demand: the trials of all its blocks that are there; None if there is none."""
+        blocks = [self._read(task) for task in self.tasks([demand]) if task.path.exists()]
+        long_enough = [block for block in blocks if block.slots >= demand.slots]
+        if not long_enough:
+            return None
+        return put_together(demand.series, long_enough, trials=demand.trials, slots=demand.slots)
+
+    def tasks(self, demands: Iterable[Demand]) -> list[BlockTask]:
+        """The blocks that serve the demands, first blocks first; one that serves several is as long as the longest."""
+        longest: dict[tuple[int, Series], int] = {}
+        for demand in demands:
+            for first in range(0, demand.trials, self.block):
+                key = (first, demand.series)
+                longest[key] = max(longest.get(key, 0), demand.slots)
+        order = sorted(longest, key=lambda key: key[0])  # stable: in a block, as demanded
+        return [self._task(series, first, longest[first, series]) for first, series in order]
+
+    def missing(self, demands: Iterable[Demand], also: Iterable[Demand] = ()) -> list[BlockTask]:
+        """The blocks that are not there, or too short.
+
+        Args:
+            demands: What is wanted now.
+            also: What will be wanted: a block that is played now is made long enough for that as well, for it
+                cannot be prolonged later.
+        """
+        now = list(demands)
+        wanted = {task.path for task in self.tasks(now) if not self._has(task)}
+        return [task for task in self.tasks([*now, *also]) if task.path in wanted]
+
+    def _has(self, task: BlockTask) -> bool:
+        return task.path.exists() and self._read(task).slots >= task.slots
+
+    def _task(self, series: Series, first: int, slots: int) -> BlockTask:
+        name = f"trials-{first:03d}-{first + self.block - 1:03d}.npz"
+        return BlockTask(
+            series=series,
+            config=series.world.config(self.base),
+            seed=self.seed,
+            first_trial=first,
+            trials=self.block,
+            slots=slots,
+            path=self.folder / series.folder / name,
+        )
+
+    def _read(self, task: BlockTask) -> Block:
+        block = read_block(task.path)
+        expected = about_of(task, self.data_digest, block.about.engine)
+        for name in ("scenario", "selector", "framework", "seed", "data_digest"):
+            if getattr(block.about, name) != getattr(expected, name):
+                raise RunMismatchError(
+                    f"the results in {task.path} were made with another {name}; take another folder, or delete them "
+                    f"to make them anew"
+                )
+        if (block.first_trial, block.trials) != (task.first_trial, task.trials):
+            raise RunMismatchError(
+                f"the results in {task.path} are of {block.trials} trials from {block.first_trial} on, which is not "
+                f"what its name says; delete the file to make them anew"
+            )
+        return block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library(AbstractLibrary):
+    """Results and what they are made from: it can grow.
+
+    Attributes:
+        ground: The data of the base scenario; or an atlas of it, on which only the main world can be played.
+    """
+
+    ground: TrainingSource
+
+    @functools.cached_property
+    def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
+        """Hash of the data."""
+        return self.ground.digest
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep all other writers out of the folder for the length of a block of code.
+
+        Raises:
+            RunLockedError: Another process is writing there, and would do the same work at the same time.
+            RunError: The folder cannot be made.
+        """
+        make_folder(self.folder)
+        lock = FolderLock(self.folder / LOCK_NAME)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryOnFile(AbstractLibrary):
+    """Results whose data are not at hand: to be read, drawn and judged, not to grow.
+
+    Attributes:
+        known_digest: Hash of the data, as the calibration has it on file.
+    """
+
+    known_digest: str
+
+    @property
+    def data_digest(self) -> str:
+        """Hash of the data."""
+        return self.known_digest
+
+
+def in_order(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[Demand]]) -> list[BlockTask]:
+    """The tasks, those of the first experiment first; in each, first blocks first.
+
+    Args:
+        tasks: Blocks to play.
+        wanted: The demands of each experiment, in the order in which they are to be finished.
+    """
+    first_wanted: dict[Series, int] = {}
+    for number, demands in enumerate(wanted):
+        for demand in demands:
+            first_wanted.setdefault(demand.series, number)
+    return sorted(tasks, key=lambda task: (first_wanted[task.series], task.first_trial))
+
+
+def seconds_for_a_slot(library: Library) -> float:
+    """Measure how long training and judging one replica-slot of the base scenario take on one core.
+
+    What selectors and beliefs cost is left out: it is little beside training.
+    """
+    config = library.base
+    world = build_world(config, library.ground)
+    engine = engine_for(DEFAULT_ENGINE, config, library.ground)
+    rng = stream(library.seed, "probe")
+    jobs = [
+        Job(cohort=tuple(sorted(rng.choice(config.clients, config.budget, replace=False).tolist())), seed=1, trial=i)
+        for i in range(PROBE_JOBS)
+    ]
+    with threadpool_limits(limits=1, user_api="blas"):
+        engine.train(world, jobs[:1])  # compile, and lay the data out
+        begun = time.perf_counter()
+        trainings = engine.train(world, jobs)
+        for _ in opinions_on(world, [training.model for training in trainings], engine=engine):
+            pass
+    return (time.perf_counter() - begun) / PROBE_JOBS
+
+
+def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: ScenarioConfig, workers: int) -> float:
+    """How long the tasks will take: training is in proportion to the uploads that arrive."""
+    cost = sum(
+        task.replica_slots * task.series.world.budget / base.budget * task.series.world.upload_probability
+        for task in tasks
+    )
+    return cost * slot_s / max(1, min(workers, len(tasks)))
+
+
+def play(
+    tasks: Sequence[BlockTask],
+    ground: TrainingSource,
+    *,
+    workers: int,
+    progress: Callable[[int], None] = lambda played: None,
+    finished: Callable[[BlockTask], None] = lambda task: None,
+) -> None:
+    """Play the tasks in processes; a finished block is on disk before `finished` is told.
+
+    Args:
+        tasks: What to play, in order.
+        ground: The data, or an atlas.
+        workers: Processes, 1 for none beside this one. They end with this one, however it ends.
+        progress: Told how many more replica-slots have been played.
+        finished: Told of each finished task.
+    """
+    requests = [(task,) for task in tasks]
+    host = _BlockPlayer(ground)
+    for place, _ in run_tasks(host, requests, workers=workers, underway=lambda place, played: progress(played)):
+        finished(tasks[place])
+
+
+class _BlockPlayer:
+    """Plays blocks, here or in a worker process, and tells of its progress about once a second."""
+
+    def __init__(self, ground: TrainingSource) -> None:
+        self._ground = ground
+
+    def play(self, task: BlockTask) -> Generator[int, None, Failed | None]:
+        """Yields how many more replica-slots have been played; returns what went wrong, if anything did."""
+        try:
+            pending, told_at = 0, time.monotonic()
+            for played in playing(task, self._ground):
+                pending += played
+                if time.monotonic() - told_at >= TELL_EVERY_S:
+                    yield pending
+                    pending, told_at = 0, time.monotonic()
+            yield pending
+        except Exception as error:
+            return failed(error)
+        return None
+
+
+def hours(seconds: float) -> str:
+    """A duration for people, such as "2 h 05 min".
+
+    >>> hours(7500.0), hours(90.0), hours(4.2)
+    ('2 h 05 min', '2 min', '5 s')
+    """
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

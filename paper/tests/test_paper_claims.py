@@ -1,0 +1,259 @@
+"""Every claim of the paper put to a statistical test, those that hold and those that do not, as we found them.
+
+The intervals are computed from the trials on file by another route than fedelect's (`plain_reading`: numpy and scipy,
+straight from the files), and decide by themselves; what fedelect makes of the same files must agree: each mean, each
+interval, each outcome and the verdict on file. A claim without trials is skipped by name.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from fedelect.equations import intervals, metrics
+from fedelect.scenario import preset
+from fedelect.seeds import stream
+from paper import (
+    CLAIMS,
+    EXPERIMENTS,
+    PRESETS,
+    Evidence,
+    LibraryOnFile,
+    Series,
+    assess,
+    committed_library,
+    committed_library_on_atlas,
+    experiment,
+)
+from paper.catalogue import quick_init
+from paper.claims import Claim
+from paper.document import read_verdicts
+from paper.measurements import keep_measurement
+from paper.measurements.complexity import ComplexityRow, ComplexityTable
+from paper.measurements.convergence import ConvergenceRow, ConvergenceTable
+from paper.measurements.losses import Losses, RoundLosses
+from paper.measurements.optimum import Optimum
+from paper.measurements.regret import Regret, RegretCurve, RegretWorld
+from paper.tests.committed import ROOT, tracked
+from paper.tests.made_up_results import put
+from paper.tests.plain_reading import Folder
+from paper.tests.recomputed_claims import QUICK, Check
+from paper.tests.recomputed_theory import recomputed, verdict
+
+SOURCES = {"trained": "verdicts.json", "on the atlas": "verdicts-on-atlas.json"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the committed results."""
+    return tracked(tmp_path_factory.mktemp("committed"))
+
+
+@pytest.fixture(scope="module")
+def again(root: Path) -> dict[str, dict[str, list[Check]]]:
+    """By source: every claim's checks, recomputed."""
+    folders = {"trained": "trained", "on the atlas": "on-atlas"}
+    return {source: recomputed(root / "paper/results" / folder) for source, folder in folders.items()}
+
+
+@pytest.fixture(scope="module")
+def evidence(root: Path) -> dict[str, Evidence]:
+    """By source: the same files as fedelect reads them."""
+    return {
+        "trained": Evidence(library=committed_library(root), preset=PRESETS["paper"]),
+        "on the atlas": Evidence(library=committed_library_on_atlas(root), preset=PRESETS["paper"].on_atlas()),
+    }
+
+
+def same(claim: Claim, checks: list[Check], evidence: Evidence) -> None:
+    """fedelect finds the same means, intervals, outcomes and verdict."""
+    finding = assess(claim, evidence)
+    assert len(checks) == len(finding.measured)
+    ours = zip(claim.checks, finding.measured, finding.outcomes, strict=True)
+    for (estimate, low, high, decides), (check, measured, outcome) in zip(checks, ours, strict=True):
+        assert (check.claimed.low, check.claimed.high) == pytest.approx((low, high), rel=1e-9), check.name
+        assert check.decides == decides and (estimate is None) == (measured is None), check.name
+        if estimate is not None and measured is not None:
+            assert measured.mean == pytest.approx(estimate.mean, rel=1e-6, abs=1e-9), check.name
+            assert (measured.low is None) == (estimate.low is None), check.name
+            if estimate.low is not None and estimate.high is not None:
+                assert measured.low == pytest.approx(estimate.low, rel=1e-5, abs=1e-8), check.name
+                assert measured.high == pytest.approx(estimate.high, rel=1e-5, abs=1e-8), check.name
+            assert estimate.outcome(low, high) == outcome, check.name
+    assert verdict(checks) == finding.verdict
+
+
+CASES = [
+    pytest.param(claim, source, id=f"{claim.key}, {source}")
+    for claim in CLAIMS
+    for source in SOURCES
+    if source == "trained" or experiment(claim.where).in_main_world
+]
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(("claim", "source"), CASES)
+def test_the_trials_on_file_show_what_the_verdict_says(
+    claim: Claim, source: str, again: dict[str, dict[str, list[Check]]], evidence: dict[str, Evidence]
+) -> None:
+    on_file = read_verdicts(ROOT / "paper/results" / SOURCES[source])
+    checks = again[source][claim.key]
+    same(claim, checks, evidence[source])
+    assert verdict(checks) == on_file[claim.key].verdict
+    if verdict(checks) == "not measured yet":
+        pytest.skip(f"no trials on file, {source}: {claim.key}")
+    assert assess(claim, evidence[source]).why
+
+
+def test_every_claim_is_recomputed(tmp_path: Path) -> None:
+    assert set(recomputed(tmp_path)) == {claim.key for claim in CLAIMS}
+
+
+def everything(folder: Path) -> Evidence:
+    """Made-up results of every series and measurement: means, spreads and cohorts at random, but the same each time."""
+    library = LibraryOnFile(folder=folder, base=preset("paper"), known_digest="none", block=15)
+    rng = stream(5, "made up")
+    longest: dict[Series, int] = {}
+    for demand in (demand for one in EXPERIMENTS for demand in one.demands):
+        longest[demand.series] = max(demand.slots, longest.get(demand.series, 0))
+    for series, slots in longest.items():
+        clients, budget = series.world.clients, series.world.budget
+        level = rng.uniform(0.76, 0.88)
+        opinions = np.clip(level + rng.normal(0, 0.05, (30, slots)) + rng.normal(0, 0.02, (30, 1)), 0.0, 1.0)
+        opinions[3, 7] = np.nan
+        cohorts = np.sort(np.argsort(rng.random((30, slots, clients)), axis=2)[:, :, :budget], axis=2)
+        shares = rng.uniform(0.04, 0.06, (slots, clients))
+        beliefs: dict[str, Any] = {}
+        if series.framework == "da":
+            beliefs = {"belief_sums": 15 * shares, "belief_squares": 15 * (shares**2 + 1e-7), "residuals": shares[:, 0]}
+        put(library, series, opinions, cohorts=cohorts, **beliefs)
+    for name, value in made_up_measurements(rng).items():
+        keep_measurement(library, PRESETS["paper"], name, value)
+    return Evidence(library=library, preset=PRESETS["paper"])
+
+
+def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
+    rows = [
+        ComplexityRow(
+            clients=clients,
+            arms=1,
+            quick_init_operations=1.0,
+            bp_ucb_operations=1.0,
+            quick_init_ms=rng.uniform(0.1, 0.5, 7).tolist(),
+            bp_ucb_ms=rng.uniform(0.1, 0.5, 7).tolist(),
+        )
+        for clients in (20, 100)
+    ]
+    counts = {name: 40 for name in ("corollary_holds", "theorem_holds", "settled", "settled_in_ten")}
+    settled = ConvergenceRow(
+        scale=1e-3, topologies=50, theorem_as_printed_holds=3, median_rounds=2.0, broken_promises=1, **counts
+    )
+    curves = [
+        RegretCurve(
+            selector=name,
+            exploration=1.0,
+            theorem="any",
+            trials=4,
+            slots=[1, 9],
+            mean=[0.1, float(rng.uniform(1.0, 9.0))],
+            half_width=[0.0, 0.5],
+            bound=[2.0, 5.0],
+            ceiling=[1.0, float(rng.uniform(4.0, 6.0))],
+            violated=[],
+        )
+        for name in ("Quick-Init UCB", "BP-UCB")
+    ]
+    gaps = {"optimum": 0.9, "smallest_gap": 0.1, "largest_gap": 0.2}
+    world = RegretWorld(name="any", clients=6, budget=2, curves=curves, **gaps)
+    losses = {
+        budget: [
+            RoundLosses(objective=objective, selected=selected)
+            for objective, selected in (1.0 + rng.uniform(0, 0.02, (30, 2, 15))).tolist()
+        ]
+        for budget in (5, 10, 15, 20)
+    }
+    optimum = Optimum(
+        best_other_cohort=(0, 1, 2, 3, 9),
+        first_five=rng.normal(0.87, 0.005, 10).tolist(),
+        best_other=rng.normal(0.87, 0.005, 10).tolist(),
+        others=99,
+        not_worse=3,
+    )
+    return {
+        "losses": Losses(losses=losses),
+        "optimum": optimum,
+        "complexity": ComplexityTable(budget=5, slots=9, rows=rows),
+        "convergence": ConvergenceTable(clients=20, tolerance=1e-9, rounds=9, rows=[settled]),
+        "regret": Regret(worlds=[world, world]),
+    }
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Check]], Evidence]:
+    folder = tmp_path_factory.mktemp("made-up") / "results"
+    evidence = everything(folder)
+    return recomputed(folder), evidence
+
+
+def test_the_plain_reading_agrees_with_fedelect_on_every_claim(
+    made_up: tuple[dict[str, list[Check]], Evidence],
+) -> None:
+    checks, evidence = made_up
+    for claim in CLAIMS:
+        same(claim, checks[claim.key], evidence)
+    verdicts = [verdict(own) for own in checks.values()]
+    assert "not measured yet" not in verdicts
+    assert all(verdicts.count(kind) for kind in ("holds", "holds in part", "does not hold", "undecided"))
+
+
+def test_the_plain_reading_on_numbers_worked_by_hand(tmp_path: Path) -> None:
+    library = LibraryOnFile(folder=tmp_path, base=preset("paper"), known_digest="none", block=2)
+    put(library, quick_init(), [[0.9, np.nan, 0.6], [0.5, 0.7, 0.9]], untrained=0.3, cohorts=[0, 1, 2, 3, 9])
+    trials = Folder(tmp_path).trials(QUICK, slots=3)
+    assert trials is not None
+    assert trials.averages[0] == pytest.approx([0.6, 0.6, 0.6])
+    assert trials.averages[1] == pytest.approx([0.4, 0.5, 0.6])
+    slots, values, reached = trials.first(0.59)
+    assert slots == {0: 1.0, 1: 3.0} and values == pytest.approx({0: 0.6, 1: 0.6}) and reached == 2
+    assert trials.first(0.7)[0] == {0: 3.0, 1: 3.0} and trials.first(0.7)[2] == 0
+    assert trials.elections(9).tolist() == [3.0, 3.0] and trials.elections(4).tolist() == [0.0, 0.0]
+
+
+WRONG: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
+    "a running mean without its first term": (
+        metrics,
+        "running_mean",
+        lambda right: lambda curve, untrained=None: right(curve),
+    ),
+    "a target reached one slot late": (
+        metrics,
+        "time_to_target",
+        lambda right: lambda curve, target: right(curve, target)._replace(slot=right(curve, target).slot + 1),
+    ),
+    "a target reached by the last slot below it": (
+        metrics,
+        "time_to_target",
+        lambda right: lambda curve, target: right(curve, target + 0.005),
+    ),
+    "a normal interval in place of Student's": (intervals, "student_t_quantile", lambda right: lambda p, degrees: 1.96),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_wrong_formula_would_be_noticed(
+    mistake: str, made_up: tuple[dict[str, list[Check]], Evidence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks, evidence = made_up
+    module, name, wrong = WRONG[mistake]
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    noticed = 0
+    for claim in CLAIMS:
+        try:
+            same(claim, checks[claim.key], evidence)
+        except AssertionError:
+            noticed += 1
+    assert noticed >= 5

@@ -1,7 +1,0 @@
-"""docs/REPRODUCTION.md: written from the results on file, never by hand."""
-
-from fedelect.reproduce.document.committed import committed_library, committed_library_on_atlas
-from fedelect.reproduce.document.verdicts import read_verdicts, verdicts_path
-from fedelect.reproduce.document.write import write_document
-
-__all__ = ["committed_library", "committed_library_on_atlas", "read_verdicts", "verdicts_path", "write_document"]

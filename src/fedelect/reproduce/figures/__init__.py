@@ -1,6 +1,0 @@
-"""Drawings of the paper's figures from results on file. Nothing is run here."""
-
-from fedelect.reproduce.figures.draw import DRAWINGS, draw, draw_from
-from fedelect.reproduce.figures.sheet import require_matplotlib
-
-__all__ = ["DRAWINGS", "draw", "draw_from", "require_matplotlib"]
