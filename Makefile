@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench bench-flower charts
 
@@ -21,13 +22,22 @@ help:
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fedelect needs Python 3.11 or newer")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing what tests and development need into $(VENV): about 2.5 GB, minutes"
+	$(INSTALL) '.[dev]'
 	@touch $@
 
-demo: setup
+$(VENV)/.ready-demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing what the demo needs into $(VENV): about 600 MB, a minute or so"
+	$(INSTALL) '.[lab]'
+	@touch $@
+
+# With everything for development there, the demo has what it needs.
+demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.ready-demo)
 	$(BIN)/fedelect demo --out runs/demo
 
 test: setup
@@ -60,7 +70,7 @@ bench-rivals: $(BENCH)/.ready
 
 $(BENCH)/.ready: pyproject.toml benchmarks/rivals.txt
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --requirement benchmarks/rivals.txt --editable .
+	$(BENCH)/bin/python -m pip install --requirement benchmarks/rivals.txt --editable .
 	@touch $@
 
 bench: bench-rivals
