@@ -1,10 +1,33 @@
-"""A user's own classes and functions, named as "module:attribute" in a scenario or on the command line."""
+"""Import by name: a user's own classes and functions, and the modules of fedelect's extras."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-from fedelect.errors import ConfigurationError
+from fedelect.errors import ConfigurationError, MissingExtraError
+
+
+def require_extras(feature: str, **modules: str) -> None:
+    """Check that modules are installed, without importing them.
+
+    Args:
+        feature: What needs them, for the message.
+        modules: Top-level module -> the extra that installs it.
+
+    Raises:
+        MissingExtraError: Names the extras of all that are missing.
+    """
+    missing = {extra for module, extra in modules.items() if not _is_installed(module)}
+    if missing:
+        raise MissingExtraError(feature, ",".join(sorted(missing)))
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 def import_callable(name: str, *, what: str) -> Callable[..., Any]:

@@ -33,7 +33,7 @@ def test_digits_are_split_the_same_way_every_time_and_keep_their_raw_values() ->
 
 
 def test_without_scikit_learn_the_digits_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'fedelect\[lab\]'"):
         load_dataset("digits")
 

@@ -1,9 +1,7 @@
 """Figures for papers."""
 
-import builtins
+import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 from tests.report.test_gather import with_beliefs
@@ -53,13 +51,6 @@ def test_a_run_without_records_and_an_unknown_format_are_refused(tmp_path: Path)
 
 
 def test_without_matplotlib_the_error_holds_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *rest: Any, **named: Any) -> ModuleType:
-        if name.split(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"drawing figures needs .* pip install 'fedelect\[lab\]'"):
         write_figures(sample_run(), tmp_path)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._imports import require_extras
 from fedelect.datasets.mnist import load_mnist
-from fedelect.errors import DataError, MissingExtraError
+from fedelect.errors import DataError
 from fedelect.scenario import Dataset
 from fedelect.seeds import stream
 
@@ -39,10 +40,9 @@ def load_dataset(source: str, *, cache: Path | None = None) -> Dataset:
 
 def _load_digits() -> Dataset:
     """1797 images of 8 x 8, split 1300 / 497 by a stream of its own: the same split for everybody."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise MissingExtraError("the digits data", "lab") from error
+    require_extras("the digits data", sklearn="lab")
+    from sklearn.datasets import load_digits
+
     inputs, labels = load_digits(return_X_y=True)
     order = stream(0, "digits", "split").permutation(len(labels))
     train, test = order[:_DIGITS_TRAINING], order[_DIGITS_TRAINING:]

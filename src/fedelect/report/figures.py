@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from fedelect._imports import require_extras
 from fedelect.equations.intervals import mean_band
-from fedelect.errors import ConfigurationError, MissingExtraError, RunError
+from fedelect.errors import ConfigurationError, RunError
 from fedelect.report.data import places_of, selection_shares
 from fedelect.report.gather import EVERYBODY
 from fedelect.report.reading import OPINION, REGRET, RUNNING_MEAN, Reading, Source, gather_all, read_all
@@ -64,6 +65,7 @@ def write_figures(run: Source, folder: str | os.PathLike[str], *, format: str = 
     """
     if format not in get_args(Format):
         raise ConfigurationError(f"unknown format {format!r}; use one of {', '.join(get_args(Format))}")
+    require_extras("drawing figures", matplotlib="lab")
     (reading,) = read_all(gather_all([run]))
     if not reading.run.table.recorded:
         raise RunError("no slot of this run is on record, so there is nothing to draw; wait for the first")
@@ -90,11 +92,9 @@ def _figures(reading: Reading) -> "dict[str, Callable[[Axes], None]]":
 
 
 def _save(path: Path, draw: "Callable[[Axes], None]", *, square: bool) -> None:
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("drawing figures", "lab") from error
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(_SETTINGS):
         height = COLUMN_INCHES if square else 0.72 * COLUMN_INCHES
         figure = Figure(figsize=(COLUMN_INCHES, height), layout="constrained")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fedelect._processes import ONE_THREAD, Failed, WorkerLost
-from fedelect.errors import ConfigurationError, MissingExtraError, RunError
+from fedelect.errors import ConfigurationError, RunError
 from fedelect.simulator.plan import TrainingSource
 from fedelect.simulator.shard import ShardHost, TrialSave, Work
 from fedelect.simulator.workers import Answer
@@ -34,10 +34,8 @@ class RayActors:
     def __init__(self, address: str, *, cores: int, work: Work, ground: TrainingSource) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what is to come; else some versions warn
-        try:
-            import ray
-        except ImportError as error:
-            raise MissingExtraError("--ray", "ray") from error
+        import ray
+
         self._ray: Any = ray
         self._ours = not ray.is_initialized()
         if self._ours:

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from threadpoolctl import threadpool_limits
 
+from fedelect._imports import require_extras
 from fedelect._processes import Failed, WorkerLost, usable_cores
 from fedelect.analytics import Opinion
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
@@ -73,6 +74,8 @@ def simulate(
         workers: Into how many processes to spread the trials; one for each usable core if None. 1 is this process.
         ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
     """
+    if ray_address is not None:
+        require_extras("--ray", ray="ray")
     given = DEFAULT_ENGINE if engine is None else engine
     made = engine_for(given, plan.config, dataset) if isinstance(given, str) else given
     places = _places(plan, workers, ray_address, stays_here=made is engine)

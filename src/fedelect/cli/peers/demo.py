@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from fedelect._imports import require_extras
 from fedelect.cli.load import load_config, load_data
 from fedelect.cli.peers.init import sized
 from fedelect.cli.tables import print_summary
@@ -29,11 +30,13 @@ def demo(
 
     This process plays the FL server: it trains, and learns each cohort from a certificate that it verifies.
     """
+    config = sized(load_config(scenario), clients, None)
+    data = {"sklearn": "lab"} if config.data.source == "digits" else {}
+    require_extras("a federation of real peers", cryptography="peer", zenoh="peer", **data)
     from fedelect.cli.peers.view import PeersView
     from fedelect.runtime.demo import Demo, play_demo
 
     console = Console()
-    config = sized(load_config(scenario), clients, None)
     view = PeersView(clients, slots)
     try:
         with Live(view, console=console, refresh_per_second=4):
