@@ -23,6 +23,7 @@ if sys.path[0].endswith("benchmarks"):
     del sys.path[0]  # selectors.py there would hide the standard library's
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -30,16 +31,17 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from fedelect._processes import usable_cores
 from fedelect.protocol import PeerConfig
 from fedelect.protocol.graph import surviving_diameter
-from fedelect.runtime.demo import ElectionServer, free_addresses
+from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.identity import found, member_names, read_identity
-from fedelect.runtime.launch import PeerProcesses
+from fedelect.runtime.launch import PeerProcesses, reserve_addresses
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Settings
 from fedelect.runtime.signing import Ed25519Verifier
@@ -75,22 +77,28 @@ def ring(clients: int) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))
 
 
-def federation(out: Path, clients: int, **settings: Any) -> tuple[PeerConfig, dict[int, Path]]:
+@contextlib.contextmanager
+def federation(out: Path, clients: int, **settings: Any) -> Iterator[tuple[PeerConfig, dict[int, Path]]]:
     edges = ring(clients)
     chosen = {"budget": min(5, clients // 2), "resend_s": 2.0, "slot_s": 120.0} | settings
-    roster = found(
-        out,
-        addresses=free_addresses(clients),
-        edges=edges,
-        couplings=(-0.001,) * len(edges),
-        settings=Settings(**chosen),
-    )
-    return roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
+    with reserve_addresses(clients) as addresses:
+        roster = found(
+            out,
+            addresses=addresses,
+            edges=edges,
+            couplings=(-0.001,) * len(edges),
+            settings=Settings(**chosen),
+        )
+        yield roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
 
 
 def round_trip_s(out: Path) -> float:
     """Median time of a frame to another process and back over the links that peers use."""
-    _, folders = federation(out, 2)
+    with federation(out, 2) as (_, folders):
+        return _round_trip_s(folders)
+
+
+def _round_trip_s(folders: dict[int, Path]) -> float:
     echo = subprocess.Popen([sys.executable, "-c", _ECHO, str(folders[1])])
     links, inbox = transport_of(read_identity(folders[0])), Inbox()
     links.start(inbox)
@@ -126,9 +134,8 @@ def processor_s(numbers: list[int]) -> float:
 
 
 def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
-    config, folders = federation(out, clients, rule=rule)
     everybody = frozenset(range(clients))
-    with PeerProcesses(folders) as crew:
+    with federation(out, clients, rule=rule) as (config, folders), PeerProcesses(folders) as crew:
         began = time.monotonic()
         crew.start_all(300.0)
         start_s = time.monotonic() - began
@@ -173,9 +180,8 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
 
 
 def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
-    config, folders = federation(out, clients, faults=1, resend_s=0.5)
     times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
-    with PeerProcesses(folders) as crew:
+    with federation(out, clients, faults=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as crew:
         crew.start_all(300.0)
         server = ElectionServer(crew, config, Ed25519Verifier())
         slot = 0

@@ -24,9 +24,9 @@ from fedelect.datasets import load_dataset
 from fedelect.federation import make_engine, versions_of
 from fedelect.records import open_run, read_run
 from fedelect.report import write_report
-from fedelect.runtime.demo import couplings_for, free_addresses, header_of, noted, settings_for
+from fedelect.runtime.demo import couplings_for, header_of, noted, settings_for
 from fedelect.runtime.identity import found
-from fedelect.runtime.launch import PeerProcesses
+from fedelect.runtime.launch import PeerProcesses, reserve_addresses
 from fedelect.runtime.roster import Roster
 from fedelect.scenario import Scenario, ScenarioConfig, build_scenario, parse_scenario, scenario_toml
 
@@ -52,10 +52,11 @@ def main() -> int:
     config = sized(parse_scenario((APP / "scenario.toml").read_text(encoding="utf-8")), given.clients, given.slots)
     dataset = load_dataset(config.data.source)
     world = build_scenario(config, dataset)
-    roster = found_federation(out, world, seed=given.seed)
-    (out / "scenario.toml").write_text(scenario_toml(config), encoding="utf-8")
-    pace = min(15.0, os.getloadavg()[0] / 2) if given.pace is None else given.pace
-    status = deploy(out, world, roster, seed=given.seed, pace=pace, witness=given.witness)
+    with reserve_addresses(world.clients) as addresses:
+        roster = found_federation(out, world, addresses, seed=given.seed)
+        (out / "scenario.toml").write_text(scenario_toml(config), encoding="utf-8")
+        pace = min(15.0, os.getloadavg()[0] / 2) if given.pace is None else given.pace
+        status = deploy(out, world, roster, seed=given.seed, pace=pace, witness=given.witness)
     if not (out / "server" / "run.json").exists():
         print(f"{status}; nothing was recorded")
         return 1
@@ -73,13 +74,11 @@ def sized(config: ScenarioConfig, clients: int | None, slots: int | None) -> Sce
     return msgspec.structs.replace(config, clients=number, budget=budget, slots=slots or config.slots, data=data)
 
 
-def found_federation(out: Path, world: Scenario, *, seed: int) -> Roster:
+def found_federation(out: Path, world: Scenario, addresses: tuple[str, ...], *, seed: int) -> Roster:
     """Keys, certificates and roster in OUT/fed, and every client's own data, and nobody else's, in OUT/data."""
     edges, couplings = couplings_for(world)
     settings = settings_for(world.config, seed=seed, faults=1, slot_s=SLOT_S, patience=PATIENCE)
-    roster = found(
-        out / "fed", addresses=free_addresses(world.clients), edges=edges, couplings=couplings, settings=settings
-    )
+    roster = found(out / "fed", addresses=addresses, edges=edges, couplings=couplings, settings=settings)
     (out / "data").mkdir()
     for client, member in enumerate(roster.members):
         np.savez(

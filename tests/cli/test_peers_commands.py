@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtime.federation_kit import addresses
 
 from fedelect.cli import main
 from fedelect.cli.load import load_config
@@ -20,6 +19,7 @@ from fedelect.records import read_run, sorted_records
 from fedelect.runtime.control import ControlClient
 from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
+from fedelect.runtime.launch import reserve_addresses
 from fedelect.runtime.roster import read_roster
 from fedelect.simulator import Plan, parse_selectors, simulate
 from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, run_chaos
@@ -63,8 +63,8 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
 
 
 @pytest.mark.integration
-def test_a_peer_that_stays_outlives_the_reader_of_its_notices(fedelect: Fedelect, tmp_path: Path) -> None:
-    assert fedelect("peers", "init", "--clients", "3", "--hosts", free_hosts(tmp_path, 3), "--out", "fed")[0] == 0
+def test_a_peer_that_stays_outlives_the_reader_of_its_notices(fedelect: Fedelect, tmp_path: Path, hosts: str) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--hosts", hosts, "--out", "fed")[0] == 0
     folder = tmp_path / "fed" / "peer00"
     command = [sys.executable, "-m", "fedelect", "peer", str(folder), "--control", "--stay", "--missing-after", "0.1"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -83,9 +83,9 @@ def test_a_peer_that_stays_outlives_the_reader_of_its_notices(fedelect: Fedelect
 
 @pytest.mark.integration
 def test_a_peer_that_is_told_to_stop_while_its_input_is_open_ends_without_complaint(
-    fedelect: Fedelect, tmp_path: Path
+    fedelect: Fedelect, tmp_path: Path, hosts: str
 ) -> None:
-    assert fedelect("peers", "init", "--clients", "3", "--hosts", free_hosts(tmp_path, 3), "--out", "fed")[0] == 0
+    assert fedelect("peers", "init", "--clients", "3", "--hosts", hosts, "--out", "fed")[0] == 0
     command = [sys.executable, "-m", "fedelect", "peer", "fed/peer00", "--control", "--missing-after", "0.1"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=tmp_path, stdin=pipe, stdout=pipe, stderr=pipe) as process:
@@ -98,11 +98,13 @@ def test_a_peer_that_is_told_to_stop_while_its_input_is_open_ends_without_compla
             process.kill()
 
 
-def free_hosts(folder: Path, count: int) -> str:
-    """A file for `--hosts` with addresses of this machine on which nobody listens."""
-    path = folder / "free.txt"
-    path.write_text("\n".join(addresses(count)) + "\n")
-    return str(path)
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[str]:
+    """A file for `--hosts` with three addresses of this machine that are held for these peers."""
+    with reserve_addresses(3) as addresses:
+        path = tmp_path / "free.txt"
+        path.write_text("\n".join(addresses) + "\n")
+        yield str(path)
 
 
 def test_clients_bring_their_own_keys_to_init(fedelect: Fedelect, tmp_path: Path) -> None:
@@ -181,8 +183,10 @@ def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_rost
 
 
 @pytest.mark.integration
-def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedelect: Fedelect, tmp_path: Path) -> None:
-    assert fedelect("peers", "init", "--clients", "3", "--hosts", free_hosts(tmp_path, 3), "--out", "fed")[0] == 0
+def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(
+    fedelect: Fedelect, tmp_path: Path, hosts: str
+) -> None:
+    assert fedelect("peers", "init", "--clients", "3", "--hosts", hosts, "--out", "fed")[0] == 0
     second = read_roster(tmp_path / "fed" / "server").members[1]
     command = [sys.executable, "-m", "fedelect", "peer", "fed/peer00", "--missing-after", "0.5"]
     peer = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -191,7 +195,7 @@ def test_a_lone_peer_names_its_missing_neighbours_and_ends_with_its_input(fedele
         notice = json.loads(peer.stdout.readline())
         assert notice["type"] == "missing" and notice["neighbours"] == [1, 2]
         assert f"peer01 at {second.address}" in notice["text"]
-        peer.communicate(timeout=30.0)
+        peer.communicate(timeout=120.0)
         assert peer.returncode == 0
     finally:
         peer.kill()
@@ -232,7 +236,7 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path) -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 demo.wait(0.1)
         demo.send_signal(signal.SIGINT)
-        said, _ = demo.communicate(timeout=60.0)
+        said, _ = demo.communicate(timeout=240.0)
         assert demo.returncode == 130 and "no peer is left running" in said
     finally:
         demo.kill()

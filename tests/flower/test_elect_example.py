@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from flwr.app import ConfigRecord
-from tests.flower.what_the_server_sees import Fields, Received, complaints, kept, secrets_of
+from tests.flower.what_the_server_sees import Fields, Received, complaints, stored_leaks
+from tests.leaks import peer_secrets
 
 from fedelect.datasets import load_dataset
 from fedelect.records import SlotRecord, read_run
@@ -68,9 +69,9 @@ def test_the_example_elects_as_the_simulator_does_and_the_server_sees_certificat
     assert (out / "report.html").stat().st_size > 10_000
     check_same_as_the_simulator(out, tmp_path / "ours")
     check_nothing_leaked(out)
-    secrets = secrets_of(out / "fed" / name for name in member_names(6))
+    secrets = peer_secrets(out / "fed" / name for name in member_names(6))
     assert "election: of 6 clients asked" in done.stdout  # the server's log is part of it
-    assert kept(out / "server", done.stdout, secrets) == []
+    assert stored_leaks(out / "server", done.stdout, secrets) == []
 
 
 def check_same_as_the_simulator(out: Path, ours: Path) -> None:
@@ -92,7 +93,7 @@ def check_nothing_leaked(out: Path) -> None:
         error = file.read_text() if file.suffix == ".error" else None
         received.append(Received(kind, b"" if error is not None else file.read_bytes(), error))
     roster = read_roster(out / "fed" / "server")
-    secrets = secrets_of(out / "fed" / name for name in member_names(6))
+    secrets = peer_secrets(out / "fed" / name for name in member_names(6))
     assert len(received) == 6 * (SLOTS + 1) + 2 * SLOTS and all(secrets.values())
     assert complaints(received, secrets, roster.config(), TRAINING) == []
     answers = [message.records["fedelect"] for message in received if message.kind != "train"]

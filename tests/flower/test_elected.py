@@ -8,7 +8,8 @@ import pytest
 from tests.flower.elected_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
 from tests.flower.fake_grid import initial_arrays
 from tests.flower.test_goal_directed import records
-from tests.flower.what_the_server_sees import complaints, kept, secrets_of
+from tests.flower.what_the_server_sees import complaints, stored_leaks
+from tests.leaks import peer_secrets
 
 from fedelect.analytics import democratized
 from fedelect.records import read_run
@@ -55,12 +56,12 @@ def test_certified_cohorts_train_and_they_are_those_of_the_dense_form_and_nothin
     header = read_run(tmp_path / "run").header
     assert (header.framework, header.labels) == ("da", ("peers",))
     assert header.client_names == tuple(f"peer{n:02d}" for n in range(CLIENTS))
-    secrets = secrets_of(folders.values())
+    secrets = peer_secrets(folders.values())
     assert all(len(values) >= 3 for values in secrets.values())
     assert len(fed.grid.received) == (SLOTS + 1) * CLIENTS + SLOTS * L * BUDGET
     assert complaints(fed.grid.received, secrets, fed.peers.config, TRAINING) == []
     assert "election: of 4 clients asked" in caplog.text
-    assert kept(tmp_path / "run", caplog.text, secrets) == []
+    assert stored_leaks(tmp_path / "run", caplog.text, secrets) == []
     for told in (f"{next(iter(secrets['opinion'])):.6f}", repr(next(iter(secrets["belief"])))):
         (tmp_path / "run" / "notes.txt").write_text(told)
-        assert len(kept(tmp_path / "run", told, secrets)) >= 2  # and it would have been found
+        assert len(stored_leaks(tmp_path / "run", told, secrets)) >= 2  # and it would have been found

@@ -11,7 +11,8 @@ from flwr.app import ConfigRecord, Context, Message, MetricRecord
 from flwr.clientapp.typing import ClientAppCallable
 from tests.flower.elected_kit import TRAINING, L, elective
 from tests.flower.fake_grid import initial_arrays
-from tests.flower.what_the_server_sees import Received, complaints, encodings, secrets_of, telling, traces
+from tests.flower.what_the_server_sees import Received, complaints
+from tests.leaks import encodings, peer_secrets, telling, traces
 
 from fedelect.errors import RunError
 
@@ -91,7 +92,7 @@ def test_every_leak_of_an_app_is_caught_and_its_answers_do_not_count(
     with elective(tmp_path, mods=leaking) as fed:
         strategy = fed.strategy(rounds_per_slot=1)
         strategy.start(fed.grid, initial_arrays(), num_rounds=slots, timeout=60)
-        secrets = secrets_of(fed.peers.folders.values())
+        secrets = peer_secrets(fed.peers.folders.values())
     answers = [message for message in fed.grid.received if message.kind != "train"]
     for slot in range(1, slots + 2):
         of_slot = answers[4 * (slot - 1) : 4 * slot]
@@ -113,7 +114,7 @@ def test_a_leak_in_a_training_reply_is_caught_too(tmp_path: Path) -> None:
 
     with elective(tmp_path, mods=mods) as fed:
         fed.strategy().start(fed.grid, initial_arrays(), num_rounds=2 * L, timeout=60)
-        secrets = secrets_of(fed.peers.folders.values())
+        secrets = peer_secrets(fed.peers.folders.values())
     found = complaints(fed.grid.received, secrets, fed.peers.config, TRAINING)
     assert found and all("(train) holds the " in one for one in found)
 
@@ -124,7 +125,7 @@ def test_an_app_that_fails_while_it_judges_tells_the_server_nothing_of_it(tmp_pa
         fed.workers[1].opinion = lambda honest: math.nan
         fed.workers[0].opinion = lambda honest: 1.5
         fed.strategy().start(fed.grid, initial_arrays(), num_rounds=2 * L, timeout=60)
-        secrets = secrets_of(fed.peers.folders.values())
+        secrets = peer_secrets(fed.peers.folders.values())
     assert secrets["opinion"]  # of client 3; the others elect without one
     assert complaints(fed.grid.received, secrets, fed.peers.config, TRAINING) == []
 
@@ -151,6 +152,9 @@ def test_the_search_knows_the_usual_forms_of_a_number() -> None:
     for code in (struct.pack("<d", value), struct.pack(">d", value), b"0.8231707317073171", b"0.823171", b"0.82317"):
         assert code in long.values()
     assert struct.pack("<f", value) in short.values() and struct.pack(">f", value) in short.values()
-    assert telling(value) and not any(map(telling, (0.0, 1.0, 0.5, 0.25)))
+    assert telling(value) and not any(map(telling, (0.0, 1.0, 0.5, 0.25, math.nan)))
     noise = Received("train", b"..." + struct.pack(">f", value) + b"...")
-    assert traces(noise.content, noise.content, {"opinion": {value}}) == [f"the opinion {value!r} as float32 >"]
+    secrets = {"opinion": {value, 0.0, 0.5}}
+    assert traces(noise.content, secrets, beside=noise.content) == [f"the opinion {value!r} as float32 >"]
+    assert traces(noise.content, secrets) == []  # such bytes may be a model's
+    assert traces(b"at 127.0.0.1:0", {"mean": {0.0, math.nan}}, beside=bytes(100)) == []

@@ -1,18 +1,17 @@
 """A witness at the server's door: all that reached it, by field and by byte, against what it must not know."""
 
 import re
-import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from flwr.app import ArrayRecord, ConfigRecord, MetricRecord, RecordDict
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
+from tests.leaks import Secrets, traces
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Certificate, CertificateChain, PeerConfig, decode_record, encode
-from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
 from fedelect.runtime.signing import Ed25519Verifier
 
 Fields = Mapping[str, Mapping[str, type | str]]
@@ -39,26 +38,7 @@ class Received:
         return recorddict_from_proto(ProtoRecordDict.FromString(self.content))
 
 
-def secrets_of(folders: Iterable[Path]) -> dict[str, set[float]]:
-    """What the peers noted of themselves: opinions, means, beliefs and indices."""
-    found: dict[str, set[float]] = {"opinion": set(), "mean": set(), "belief": set(), "index": set()}
-    for folder in folders:
-        for log in decode_logs((folder / SLOTS_NAME).read_bytes()):
-            for name in ("opinion", "mean", "belief"):
-                value = getattr(log, name)
-                found[name] |= set() if value is None else {value}
-            found["index"] |= set(log.indices)
-    return {name: {value for value in values if telling(value)} for name, values in found.items()}
-
-
-def telling(value: float) -> bool:
-    """Whether a number is odd enough to be found on purpose only: 0, 1 and 0.5 are everywhere."""
-    return (value * 2**12) % 1.0 != 0.0
-
-
-def complaints(
-    received: Sequence[Received], secrets: Mapping[str, set[float]], config: PeerConfig, training: Fields
-) -> list[str]:
+def complaints(received: Sequence[Received], secrets: Secrets, config: PeerConfig, training: Fields) -> list[str]:
     """What reached the server and should not have; [] if nothing did."""
     found = []
     for number, message in enumerate(received):
@@ -70,11 +50,11 @@ def complaints(
         fields = fields_of(message.records)
         if fields != allowed:
             found.append(f"{where} has the fields {fields}, allowed: {allowed}")
-        opaque = message.content
+        beside = _without_arrays(message)
         if message.kind == "evaluate.fedelect" and fields == allowed:
-            odd, opaque = _without_certificates(message, config)
+            odd, beside = _without_certificates(message, config)
             found += [f"{where}: {one}" for one in odd]
-        found += [f"{where} holds {one}" for one in traces(message.content, opaque, secrets)]
+        found += [f"{where} holds {one}" for one in traces(message.content, secrets, beside=beside)]
     return found
 
 
@@ -88,13 +68,21 @@ def _types(record: ArrayRecord | ConfigRecord | MetricRecord) -> dict[str, type 
     return {name: type(value) for name, value in record.items()}
 
 
-def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[str], bytes]:
-    """What is wrong with an answer (its certificates must verify and have no byte too many), and what is beside them.
+def _without_arrays(message: Received) -> bytes:
+    """Return the message without the model's arrays: four bytes of them may be any float."""
+    beside = message.content
+    for record in message.records.array_records.values():
+        for array in record.values():
+            beside = beside.replace(array.data, b"")
+    return beside
 
-    Signatures are as good as random: four bytes of them may look like any float, so only what is beside them is
-    searched for such short traces.
+
+def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[str], bytes]:
+    """Return what is wrong with an answer, and the answer without its certificates.
+
+    Certificates must verify and have no byte too many. Four bytes of a signature may be any float.
     """
-    found, opaque = [], message.content
+    found, beside = [], message.content
     record = message.records["fedelect"]
     assert isinstance(record, ConfigRecord)
     slot, outcome, certificates = record["done"], record["outcome"], record["certificates"]
@@ -115,39 +103,17 @@ def _without_certificates(message: Received, config: PeerConfig) -> tuple[list[s
         except RemoteProtocolError as error:
             found.append(f"no certificate: {error}")
         else:
-            opaque = opaque.replace(frame, b"")
-    return found, opaque
+            beside = beside.replace(frame, b"")
+    return found, beside
 
 
-def kept(folder: Path, log: str, secrets: Mapping[str, set[float]]) -> list[str]:
-    """Where a secret number stands in what the server wrote down: the files of its run folder, and its log.
+def stored_leaks(folder: Path, log: str, secrets: Secrets) -> list[str]:
+    """Return where a secret number stands in what the server stored: the files of its run folder, and its log.
 
-    Models, signatures and times are as good as random: it is searched for what cannot be met by chance.
+    Models, signatures and times are as good as random: only forms that cannot be met by chance are searched.
     """
-    found = [f"the log holds {one}" for one in traces(log.encode(), b"", secrets, shortest=6)]
+    found = [f"the log holds {one}" for one in traces(log.encode(), secrets)]
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = re.sub(rb'"seconds":[0-9.e+-]+', b"", file.read_bytes())
-        found += [f"{file.name} holds {one}" for one in traces(content, b"", secrets, shortest=6)]
+        found += [f"{file.name} holds {one}" for one in traces(content, secrets)]
     return found
-
-
-def traces(content: bytes, opaque: bytes, secrets: Mapping[str, set[float]], *, shortest: int = 1) -> list[str]:
-    """Where a secret number stands in these bytes, in any of its usual forms of at least so many bytes."""
-    found = []
-    for name, values in secrets.items():
-        for value in values:
-            long, short = encodings(value)
-            hits = [how for how, code in long.items() if len(code) >= shortest and code in content]
-            hits += [how for how, code in short.items() if code in opaque]
-            found += [f"the {name} {value!r} as {how}" for how in hits]
-    return found
-
-
-def encodings(value: float) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The forms of a number that cannot be met by chance, and those that can, in bytes as good as random."""
-    packed = {f"float64 {order}": struct.pack(f"{order}d", value) for order in "<>"}
-    short = {f"float32 {order}": struct.pack(f"{order}f", value) for order in "<>"}
-    texts = {repr(value), f"{value:.6f}", f"{value:.8g}", f"{value:.5f}", f"{100 * value:.4f}", value.hex()}
-    long = packed | {f"text {text}": text.encode() for text in texts}
-    long |= {f"{how} in hexadecimal": code.hex().encode() for how, code in (packed | short).items()}
-    return long, short

@@ -1,12 +1,10 @@
 """Small federations for tests: a ring with chords, opinions from a seed, and peers in threads over memory."""
 
-import itertools
-import os
+import contextlib
 import queue
-import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from fedelect.runtime.demo import ElectionServer, couplings_for, settings_for
 from fedelect.runtime.host_messages import Command, Notice, Stop
 from fedelect.runtime.identity import found, member_names, read_identity
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.launch import Ended
+from fedelect.runtime.launch import Ended, reserve_addresses
 from fedelect.runtime.node import Node
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
@@ -27,6 +25,9 @@ from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
 from fedelect.seeds import derive, stream
 from fedelect.selectors import BpGp, BpUcb
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints
+
+LONG_S = 20.0
+"""Longer than anything that is waited for takes, however busy the machine is."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +76,16 @@ def dense_cohorts(
     return elected
 
 
-_PORTS = range(20_000, 32_000)  # below those that the kernel gives away by itself
-_NEXT_PORT = itertools.count(os.getpid() * 997)  # the processes of a test run begin far from each other
-
-
-def addresses(count: int) -> tuple[str, ...]:
-    """Addresses of this machine on which nobody listens, nor is likely to before the peers do; others every time."""
-    found: list[str] = []
-    while len(found) < count:
-        port = _PORTS[next(_NEXT_PORT) % len(_PORTS)]
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.append(f"127.0.0.1:{port}")
-    return tuple(found)
-
-
 def make_federation(
     out: Path, where: Place, *, at: tuple[str, ...] | None = None, **settings: Any
 ) -> tuple[Roster, dict[int, Path]]:
+    """Write the folders of a federation; without addresses to listen on, for peers over memory."""
     edges, couplings = couplings_for(where)
     usual = {"resend_s": 0.2, "patience": 100, "slot_s": 20.0}  # a machine that stalls makes nobody gone
     chosen = settings_for(where.config, seed=1, **(usual | settings))
     roster = found(
         out,
-        addresses=at or addresses(where.clients),
+        addresses=at or tuple(f"127.0.0.1:{7000 + client}" for client in range(where.clients)),
         edges=edges,
         couplings=couplings,
         settings=chosen,
@@ -109,36 +93,51 @@ def make_federation(
     return roster, {client: out / name for client, name in enumerate(member_names(where.clients))}
 
 
+@contextlib.contextmanager
+def listening_federation(out: Path, where: Place, **settings: Any) -> Iterator[tuple[Roster, dict[int, Path]]]:
+    """Write the folders of a federation of real processes, and hold its ports for them."""
+    with reserve_addresses(where.clients) as at:
+        yield make_federation(out, where, at=at, **settings)
+
+
 class MemoryCrew:
-    """Peers in threads of this process over a memory network, behind the same interface as real processes."""
+    """Peers in threads of this process over a memory network, behind the same interface as real processes.
+
+    All links are up before any peer runs, and those of a peer that is started again before its `start` returns: no
+    neighbour is lost because its thread is slow to start.
+    """
 
     def __init__(self, folders: Mapping[int, Path], network: MemoryNetwork) -> None:
         self._folders, self.network = dict(folders), network
         self.said: queue.SimpleQueue[tuple[int, Notice | Ended]] = queue.SimpleQueue()
         self.heard: list[tuple[int, Notice | Ended]] = []
         self._running: dict[int, tuple[threading.Thread, Inbox]] = {}
-        for client in folders:
-            self.start(client)
+        for thread in [self._prepare(client, LONG_S) for client in folders]:
+            thread.start()
 
     @property
     def alive(self) -> frozenset[int]:
         return frozenset(client for client, (thread, _) in self._running.items() if thread.is_alive())
 
-    def start(self, client: int) -> None:
+    def start(self, client: int, missing_after_s: float = LONG_S) -> None:
+        self._prepare(client, missing_after_s).start()
+
+    def _prepare(self, client: int, missing_after_s: float) -> threading.Thread:
         identity = read_identity(self._folders[client])
         self.config = identity.config
         inbox, journal = Inbox(), Journal(self._folders[client])
+        links = MemoryTransport(self.network, client, frozenset(identity.config.neighbours[client]))
         node = Node(
             config=identity.config,
             client=client,
             signer=identity.signer,
             verifier=Ed25519Verifier(),
-            transport=MemoryTransport(self.network, client, frozenset(identity.config.neighbours[client])),
+            transport=links,
             journal=journal,
             folder=self._folders[client],
             tell=lambda notice: self.said.put((client, notice)),
             inbox=inbox,
-            missing_after_s=0.3,
+            missing_after_s=missing_after_s,
         )
 
         def run() -> None:
@@ -149,12 +148,13 @@ class MemoryCrew:
 
         thread = threading.Thread(target=run, daemon=True)
         self._running[client] = (thread, inbox)
-        thread.start()
+        links.start(inbox)  # the node does it once more, which changes nothing
+        return thread
 
     def stop(self, client: int) -> None:
         thread, inbox = self._running[client]
         inbox.put(Stop())
-        thread.join(10.0)
+        thread.join(LONG_S)
         assert not thread.is_alive()
 
     def inbox(self, client: int) -> Inbox:
@@ -181,7 +181,7 @@ class MemoryCrew:
 
 
 def hold_all(
-    server: ElectionServer, where: Place, slots: int, *, first: int = 1, within_s: float = 40.0
+    server: ElectionServer, where: Place, slots: int, *, first: int = 1, within_s: float = 60.0
 ) -> list[Cohort]:
     """Hold the elections of these slots with the opinions of `opinions_of`; each must be decided by everybody."""
     everybody = frozenset(range(where.clients))

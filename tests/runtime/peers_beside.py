@@ -5,11 +5,25 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.runtime.federation_kit import LONG_S
+
 from fedelect.runtime.control import ControlClient
 from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.identity import read_identity
 from fedelect.runtime.process import serve
-from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
+from fedelect.runtime.transport import Inbox, MemoryNetwork, MemoryTransport
+
+
+class _AnnouncedLinks(MemoryTransport):
+    """Links that say when they are open."""
+
+    def __init__(self, network: MemoryNetwork, client: int, neighbours: frozenset[int]) -> None:
+        super().__init__(network, client, neighbours)
+        self.open = threading.Event()
+
+    def start(self, inbox: Inbox) -> None:
+        super().start(inbox)
+        self.open.set()
 
 
 class BesidePeers:
@@ -19,34 +33,37 @@ class BesidePeers:
         self.folders = dict(folders)
         self.network = MemoryNetwork()
         self._threads: dict[int, threading.Thread] = {}
-        for client in folders:
-            self.start(client)
+        for up in [self._start(client) for client in folders]:
+            assert up.wait(LONG_S)
 
     def start(self, client: int) -> None:
+        assert self._start(client).wait(LONG_S)
+
+    def _start(self, client: int) -> threading.Event:
+        """Start a peer's thread; the event is set when its links and its control socket are open."""
         identity = read_identity(self.folders[client])
         self.config = identity.config
-        ready = threading.Event()
-        links = MemoryTransport(self.network, client, frozenset(identity.config.neighbours[client]))
+        links = _AnnouncedLinks(self.network, client, frozenset(identity.config.neighbours[client]))
 
         def run() -> None:
             serve(
                 identity.folder,
                 io.BytesIO(),
-                lambda notice: ready.set(),
+                lambda notice: None,
                 stay=True,
                 control=True,
                 transport=links,
-                missing_after_s=0.05,
+                missing_after_s=LONG_S,
             )
 
         self._threads[client] = threading.Thread(target=run, daemon=True)
         self._threads[client].start()
-        assert ready.wait(20.0)
+        return links.open
 
     def stop(self, client: int) -> None:
         with ControlClient(self.folders[client]) as peer:
             peer.tell(Stop())
-        self._threads[client].join(20.0)
+        self._threads[client].join(LONG_S)
         assert not self._threads[client].is_alive()
 
     def close(self) -> None:

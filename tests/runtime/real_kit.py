@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.federation_kit import Place, make_federation, opinions_of
+from tests.runtime.federation_kit import Place, listening_federation, opinions_of
 
 from fedelect.protocol import SignedValue, Vote
 from fedelect.runtime.demo import ElectionServer
-from fedelect.runtime.host_messages import Notice
+from fedelect.runtime.host_messages import Notice, Phase
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended, PeerProcesses
+from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
 
 START_S = 120.0
+MOST_SLOTS = 60
 QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 8, "slot_s": 40.0}
 
 
@@ -27,10 +29,14 @@ class Real:
     """
 
     def __init__(
-        self, out: Path, where: Place, *, wraps: Mapping[int, tuple[str, ...]] | None = None, **settings: Any
+        self,
+        where: Place,
+        roster: Roster,
+        folders: dict[int, Path],
+        wraps: Mapping[int, tuple[str, ...]] | None = None,
     ) -> None:
         self.where = where
-        self.roster, self.folders = make_federation(out, where, **settings)
+        self.roster, self.folders = roster, folders
         self.crew = PeerProcesses(self.folders, wraps)
         self.heard: list[tuple[int, Notice | Ended]] = []
         self.on_notice: Callable[[int, Notice | Ended], None] = lambda client, notice: None
@@ -61,6 +67,24 @@ class Real:
         assert held.certificate is not None, f"slot {slot}: {held.reason}"
         return held.done
 
+    def elect_until_voted(self, slot: int, clients: list[int]) -> int:
+        """Hold elections from `slot` on until each of `clients` has voted in one of them; returns the last slot.
+
+        A peer that has just come back need not vote in the next slot: it may see the certificate first.
+        """
+        waiting = set(clients)
+        seen = len(self.heard)
+        for last in range(slot, slot + MOST_SLOTS):
+            self.elect(last, list(range(self.where.clients)))
+            waiting -= {
+                client
+                for client, notice in self.heard[seen:]
+                if isinstance(notice, Phase) and notice.slot >= slot and notice.phase == "certifying"
+            }
+            if not waiting:
+                return last
+        raise AssertionError(f"no vote of {sorted(waiting)} in {MOST_SLOTS} slots")
+
 
 @contextlib.contextmanager
 def real(
@@ -69,21 +93,24 @@ def real(
     *,
     without: tuple[int, ...] = (),
     prepare: Callable[[Real], None] = lambda made: None,
+    all_up: bool = True,
+    wraps: Mapping[int, tuple[str, ...]] | None = None,
     **settings: Any,
 ) -> Iterator[Real]:
-    """The processes while they run; `prepare` is called before they are started."""
-    made = Real(out, where, **settings)
-    prepare(made)
+    """Run the processes; `prepare` is called before they start, and unless `all_up` they are not waited for."""
     numbers: list[int] = []
-    with made.crew:
-        if without:
-            for client in set(made.folders) - set(without):
-                made.crew.start(client)
-        else:
-            made.crew.start_all(START_S)
-        yield made
-        numbers = [process.number for process in made.crew.processes.values()]
-        made.crew.stop_all(START_S)  # tests read what they noted
+    with listening_federation(out, where, **settings) as (roster, folders):
+        made = Real(where, roster, folders, wraps)
+        prepare(made)
+        with made.crew:
+            if all_up and not without:
+                made.crew.start_all(START_S)
+            else:
+                for client in set(made.folders) - set(without):
+                    made.crew.start(client)
+            yield made
+            numbers = [process.number for process in made.crew.processes.values()]
+            made.crew.stop_all(START_S)  # tests read what they noted
     for number in numbers:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)

@@ -4,24 +4,27 @@ import json
 import math
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.leaks import notice_leaks
 from tests.runtime.federation_kit import (
     MemoryCrew,
     dense_cohorts,
     hold_all,
+    listening_federation,
     make_federation,
     opinions_of,
     place,
 )
+from tests.runtime.real_kit import START_S, real
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import RULES, Appraisal, SignedValue, Vote
+from fedelect.protocol import RULES, Appraisal, SignedValue, Vote, encode
 from fedelect.runtime.demo import ElectionServer
-from fedelect.runtime.host_messages import SLOTS_NAME, Trouble, decode_logs
+from fedelect.runtime.host_messages import SLOTS_NAME, Agreed, Trouble, decode_logs
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.roster import ROSTER_NAME, Settings, read_roster
@@ -30,7 +33,6 @@ from fedelect.runtime.transport import MemoryNetwork
 
 WHERE = place(clients=5, budget=2)
 EVERYBODY = frozenset(range(5))
-START_S = 120.0
 
 Crews = Callable[..., tuple[MemoryCrew, ElectionServer, dict[int, Path]]]
 
@@ -73,15 +75,6 @@ def check_appraised(folder: Path, server: ElectionServer) -> None:
     assert kept >= {one.identity for one in server.chain.certificates[1:] if one.slot < last}
 
 
-def shown(told: list[str], numbers: Iterable[float], hidden: Iterable[bytes]) -> list[str]:
-    """What stands in these texts of the numbers (written out, or as IEEE bytes) and of the bytes, in hexadecimal."""
-    known = [number for number in numbers if not math.isnan(number)]
-    forms = [struct.pack(order, number).hex() for number in known for order in ("<d", ">d")]
-    forms += [str(number)[:6] for number in known] + [one.hex() for one in hidden]
-    everything = "\n".join(told)
-    return [form for form in dict.fromkeys(forms) if form in everything]
-
-
 def opinions_told(slots: int) -> list[float]:
     given = [opinions_of(slot, WHERE.clients).values() for slot in range(1, slots)]
     return [opinion for opinions in given for opinion in opinions if opinion is not None]
@@ -114,15 +107,22 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
     claims = [record for record in kept if isinstance(record, SignedValue)]
     appraisals = [record for record in kept if isinstance(record, Appraisal)]
     assert all(math.isnan(claim.mean) for claim in claims)
-    numbers = [*worths, *(claim.belief for claim in claims), *opinions_told(8)]
+    secrets = {
+        "worth": set(worths),
+        "belief": {claim.belief for claim in claims},
+        "opinion": set(opinions_told(8)),
+    }
     hidden = [*(claim.blind for claim in claims), *(one.values for one in appraisals)]  # the hash under the seal too
-    told = [str(notice) for _, notice in crew.heard]
-    assert shown(told, numbers, hidden) == []
+    told = [notice for _, notice in crew.heard]
+    assert notice_leaks(told, secrets, hidden) == []
     # The search would have seen each of them, in any certificate or line, and does see what the server is to have.
     seal = server.chain.certificates[-1].statement.map_hash
-    assert shown(told, [], [seal]) == [seal.hex()]
-    for leak in (struct.pack("<d", worths[-1]).hex(), f"worth={worths[-1]:.5f}", hidden[0].hex(), hidden[-1].hex()):
-        assert shown([*told, f"Agreed(certificate='4645{leak}00')"], numbers, hidden) != []
+    assert notice_leaks(told, {}, [seal]) == [f"the bytes {seal.hex()}"]
+    sound = encode(server.chain.certificates[-1]).hex()
+    for leak in (struct.pack("<d", worths[-1]).hex(), hidden[0].hex(), hidden[-1].hex()):
+        for form in (f"4645{leak}00", sound + leak, leak):
+            assert notice_leaks([Agreed(slot=1, cohort=(0, 1), certificate=form)], secrets, hidden) != []
+    assert notice_leaks([Trouble(text=f"worth={worths[-1]:.5f}")], secrets) != []
     blinds = [claim.blind for claim in claims]
     assert len(set(blinds)) == len(blinds) >= 8 * 5  # fresh in every value, of everybody
 
@@ -164,8 +164,10 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
     memory, server, folders = crews()
     in_memory = hold_all(server, WHERE, 10)
     memory.close()
-    roster, real_folders = make_federation(tmp_path / "real", WHERE, rule="bp-gp")
-    with PeerProcesses(real_folders) as crew:
+    with (
+        listening_federation(tmp_path / "real", WHERE, rule="bp-gp") as (roster, real_folders),
+        PeerProcesses(real_folders) as crew,
+    ):
         crew.start_all(START_S)
         in_processes = hold_all(ElectionServer(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
         numbers = [process.number for process in crew.processes.values()]
@@ -184,26 +186,15 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
 @pytest.mark.integration
 def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_bp_gp(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 15, "slot_s": 40.0}
-    roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
-    heard: list[object] = []
-    with PeerProcesses(folders) as crew:
-        crew.start_all(START_S)
-        server = ElectionServer(crew, roster.config(), Ed25519Verifier(), lambda client, notice: heard.append(notice))
-
-        def elect(slot: int, clients: frozenset[int]) -> None:
-            given = opinions_of(slot - 1, 5) if slot > 1 else dict.fromkeys(EVERYBODY)
-            server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in clients})
-            held = server.hold(slot, within_s=60.0, all_of=clients)
-            assert held.certificate is not None and held.done >= clients, f"slot {slot}: {held.reason}"
-
-        elect(1, EVERYBODY)
-        crew.kill(3)
+    everybody = sorted(EVERYBODY)
+    with real(tmp_path / "fed", WHERE, rule="bp-gp", **settings) as fed:
+        fed.elect(1, everybody)
+        fed.crew.kill(3)
         for slot in (2, 3, 4, 5):
-            elect(slot, EVERYBODY - {3})
-        crew.start(3)
-        for slot in range(6, 12):
-            elect(slot, EVERYBODY)
-    votes = votes_of(folders[3])
+            assert fed.elect(slot, [0, 1, 2, 4]) >= EVERYBODY - {3}
+        fed.crew.start(3)
+        fed.elect_until_voted(6, everybody)
+    votes = votes_of(fed.folders[3])
     assert votes[0] == 1 and votes[-1] > 5 and len(set(votes)) == len(votes)
-    check_appraised(folders[3], server)
-    assert "proven" not in " ".join(notice.text for notice in heard if isinstance(notice, Trouble))
+    check_appraised(fed.folders[3], fed.server)
+    assert "proven" not in " ".join(notice.text for _, notice in fed.heard if isinstance(notice, Trouble))

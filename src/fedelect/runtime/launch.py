@@ -1,20 +1,21 @@
 """Many peers on this machine: one process each, watched, and none left behind.
 
-A process is a fresh interpreter that ends when its standard input does, so that peers do not outlive whoever started
-them, `kill -9` included. `Crew.close` asks them to stop, and kills by process number whatever has not gone in time.
-Peers note their last slot when they are told to stop: whoever reads their notes calls `Crew.stop_all` first, which
-gives them the time that a busy machine needs.
+A process is a fresh interpreter that ends when its standard input does, so peers do not outlive the process that
+started them, `kill -9` included. `PeerProcesses.close` tells them to stop and kills, by process id, those that do not.
+Peers write the log of their last slot when told to stop: to read it, call `PeerProcesses.stop_all` first, which gives
+them the time that a busy machine needs.
 """
 
 import contextlib
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,6 +29,29 @@ LOG_NAME = "log.txt"
 """What a peer's process prints by accident, in its folder."""
 
 _BOOT = "import sys; sys.path[:] = sys.argv[3:]; from fedelect.runtime.process import main; main()"
+
+
+@contextlib.contextmanager
+def reserve_addresses(count: int, host: str = "127.0.0.1") -> Iterator[tuple[str, ...]]:
+    """Hold free addresses of this machine for peers to listen on, until the end of the `with` block.
+
+    The ports stay bound here without listening, so that the system gives them to nobody else; zenoh, which sets
+    SO_REUSEADDR, can listen on them all the same.
+
+    Raises:
+        ConfigurationError: There are not enough free ports.
+    """
+    with contextlib.ExitStack() as held:
+        found = []
+        for _ in range(count):
+            probe = held.enter_context(socket.socket())
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, 0))
+            except OSError as error:
+                raise ConfigurationError(f"no free port on {host}: {error}; use fewer clients") from error
+            found.append(f"{host}:{probe.getsockname()[1]}")
+        yield tuple(found)
 
 
 class Ended:

@@ -86,6 +86,7 @@ class Node:
         inbox: Where links and commands speak to it.
         addresses: By neighbour, what to call it in messages to people.
         missing_after_s: When to name the neighbours that are not up.
+        clock: Seconds since any moment.
     """
 
     def __init__(
@@ -102,13 +103,14 @@ class Node:
         inbox: Inbox,
         addresses: dict[int, str] | None = None,
         missing_after_s: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._peer = Peer(config, client, signer, verifier, records=journal.records)
         self._rewards = journal.rewards(client, self._peer.chain)
         self._transport, self._journal, self._tell, self._inbox = transport, journal, tell, inbox
         self._log_path = folder / SLOTS_NAME
         self._addresses = addresses or {}
-        self._missing_after_s = missing_after_s
+        self._missing_after_s, self._clock = missing_after_s, clock
         grace_s, quiet_s = LOST_AFTER * config.resend_s, config.resend_s
         self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=grace_s, quiet_s=quiet_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
@@ -127,8 +129,8 @@ class Node:
     def run(self) -> None:
         """Be this peer until told to stop."""
         self._transport.start(self._inbox)
-        missing_at = time.monotonic() + self._missing_after_s
-        self._links.start(time.monotonic())
+        missing_at = self._clock() + self._missing_after_s
+        self._links.start(self._clock())
         try:
             while True:
                 event = self._inbox.get(self._wait_s(missing_at))
@@ -136,7 +138,7 @@ class Node:
                     return
                 if event is not None:
                     self._happened(event)
-                now = time.monotonic()
+                now = self._clock()
                 self._tell_links(now)
                 while self._deadlines and self._deadlines[0][0] <= now:
                     self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
@@ -151,13 +153,13 @@ class Node:
 
     def _wait_s(self, missing_at: float) -> float:
         nearest = min(missing_at, self._links.due_s, self._deadlines[0][0] if self._deadlines else math.inf)
-        return min(max(0.0, nearest - time.monotonic()), _LONGEST_WAIT_S)
+        return min(max(0.0, nearest - self._clock()), _LONGEST_WAIT_S)
 
     def _happened(self, event: object) -> None:
         if isinstance(event, Frame):
             self._receive(event)
         elif isinstance(event, LinkUp | LinkDown):
-            if self._links.changed(event.neighbour, isinstance(event, LinkUp), time.monotonic()):
+            if self._links.changed(event.neighbour, isinstance(event, LinkUp), self._clock()):
                 self._carry_out(self._peer.neighbour_back(event.neighbour))
         elif isinstance(event, Begin):
             self._begin(event)
@@ -205,7 +207,7 @@ class Node:
         self._write_log()
         opinion = math.nan if begin.opinion is None else begin.opinion
         self._judged = begin.judged
-        now = time.monotonic()
+        now = self._clock()
         try:
             if begin.judged > 0 and self._rewards.give(begin.judged, opinion):
                 self._journal.keep_opinion(begin.judged, opinion)
@@ -241,7 +243,7 @@ class Node:
                 self._transport.send(effect.message.receiver, frame)
             elif isinstance(effect, SetDeadline):
                 self._set += 1
-                heapq.heappush(self._deadlines, (time.monotonic() + effect.after_s, self._set, effect.deadline))
+                heapq.heappush(self._deadlines, (self._clock() + effect.after_s, self._set, effect.deadline))
             elif isinstance(effect, Persist):
                 kept = [effect.record]
                 while waiting and isinstance(following := waiting[0], Persist):
@@ -268,10 +270,10 @@ class Node:
 
     def _note(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
-            self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=time.monotonic())
+            self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=self._clock())
             self._tell(agreed(effect.certificate))
         elif isinstance(effect, SlotSkipped):
-            self._amend(reason=effect.reason, ended_s=time.monotonic())
+            self._amend(reason=effect.reason, ended_s=self._clock())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))
         elif isinstance(effect, MisbehaviourProven):
             self._tell(

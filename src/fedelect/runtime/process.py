@@ -165,8 +165,12 @@ def _with_control(
 
 def mind_expiry(
     identity: Identity, tell: Callable[[Notice], None], over: threading.Event, every_s: float = DAY_S
-) -> None:
-    """Tell at once, and again every day until it is over, that the certificate which this process uses will expire."""
+) -> threading.Thread:
+    """Warn that the certificate in use will expire: at once, and every day until `over` is set.
+
+    Returns:
+        The thread that warns.
+    """
     warning = Trouble(
         text=f"the certificate of {identity.folder} that is in use expires on {identity.expires:%Y-%m-%d}; see "
         f"fedelect peers renew, then start the peer again"
@@ -181,7 +185,9 @@ def mind_expiry(
             check()
 
     check()
-    threading.Thread(target=check_on, daemon=True).start()
+    thread = threading.Thread(target=check_on, daemon=True)
+    thread.start()
+    return thread
 
 
 def _neighbours(identity: Identity) -> list[int]:

@@ -1,7 +1,7 @@
 """A federation of real peers on this machine, to look at: who is who, the server's side, and the run folder."""
 
 from fedelect.runtime.demo.elections import ElectionResult, ElectionServer
-from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
+from fedelect.runtime.demo.federation import couplings_for, settings_for
 from fedelect.runtime.demo.play import Demo, play_demo
 from fedelect.runtime.demo.written import header_of, noted
 
@@ -10,7 +10,6 @@ __all__ = [
     "ElectionResult",
     "ElectionServer",
     "couplings_for",
-    "free_addresses",
     "header_of",
     "noted",
     "play_demo",

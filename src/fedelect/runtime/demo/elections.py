@@ -13,7 +13,7 @@ from fedelect.runtime.launch import Ended, Hears
 
 
 class Reached(Protocol):
-    """The peers as the server reaches them; see `fedelect.runtime.launch.Crew`."""
+    """The peers as the server reaches them; see `fedelect.runtime.launch.PeerProcesses`."""
 
     @property
     def alive(self) -> frozenset[int]:

@@ -1,10 +1,6 @@
-"""The graph and settings of a scenario as those of real peers, and addresses on this machine."""
-
-import contextlib
-import socket
+"""The graph and settings of a scenario as those of real peers."""
 
 from fedelect.analytics.democratized import LinkedClients, couplings_of
-from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES
 from fedelect.runtime.roster import Settings
 from fedelect.scenario import ScenarioConfig
@@ -45,21 +41,3 @@ def couplings_for(linked: LinkedClients) -> tuple[tuple[tuple[int, int], ...], t
     """The scenario's links, and J of each."""
     edges = tuple((int(one), int(other)) for one, other in linked.edges)
     return edges, tuple(couplings_of(linked).tolist())
-
-
-def free_addresses(count: int, host: str = "127.0.0.1") -> tuple[str, ...]:
-    """Addresses of this machine on which nobody listens at present.
-
-    Raises:
-        ConfigurationError: There are not so many.
-    """
-    with contextlib.ExitStack() as held:
-        found = []
-        for _ in range(count):
-            probe = held.enter_context(socket.socket())
-            try:
-                probe.bind((host, 0))
-            except OSError as error:
-                raise ConfigurationError(f"no free port on {host}: {error}; use fewer clients") from error
-            found.append(f"{host}:{probe.getsockname()[1]}")
-    return tuple(found)

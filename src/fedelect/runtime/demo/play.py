@@ -19,10 +19,10 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, Training, make_engine, versions_of
 from fedelect.records import open_run
 from fedelect.runtime.demo.elections import ElectionResult, ElectionServer
-from fedelect.runtime.demo.federation import couplings_for, free_addresses, settings_for
+from fedelect.runtime.demo.federation import couplings_for, settings_for
 from fedelect.runtime.demo.written import LABEL, README, Played, header_of, records_of
 from fedelect.runtime.identity import found, member_names
-from fedelect.runtime.launch import Hears, PeerProcesses
+from fedelect.runtime.launch import Hears, PeerProcesses, reserve_addresses
 from fedelect.runtime.process import SHARE_NAME
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.signing import Ed25519Verifier
@@ -100,11 +100,11 @@ def play_demo(
     settings = settings_for(demo.config, seed=demo.seed, rule=demo.rule, faults=demo.faults, slot_s=demo.slot_s)
     if out.exists() and any(out.iterdir()):
         raise ConfigurationError(f"{out} is not empty; name a new folder for the demo")
-    roster = found(fed, addresses=free_addresses(scenario.clients), edges=edges, couplings=couplings, settings=settings)
-    models.mkdir()
-    (out / "README.md").write_text(README, encoding="utf-8")
-    folders = _deal(scenario, fed)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with reserve_addresses(scenario.clients) as addresses, threadpool_limits(limits=1, user_api="blas"):
+        roster = found(fed, addresses=addresses, edges=edges, couplings=couplings, settings=settings)
+        models.mkdir()
+        (out / "README.md").write_text(README, encoding="utf-8")
+        folders = _deal(scenario, fed)
         with PeerProcesses(folders, hears=hears) as crew:
             crew.start_all(START_S)
             server = ElectionServer(crew, roster.config(), Ed25519Verifier())
