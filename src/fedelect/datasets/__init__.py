@@ -1,8 +1,6 @@
-"""The only code that reads or fetches data files; it returns checked arrays."""
+"""Read and fetch data files; nothing else in fedelect does. Returns checked arrays."""
 
-from fedelect.datasets.cache import cache_folder
 from fedelect.datasets.load import load_dataset
-from fedelect.datasets.mnist import fetch_mnist
-from fedelect.datasets.sources import SOURCES, Source
+from fedelect.datasets.mnist import cache_folder, fetch_mnist
 
-__all__ = ["SOURCES", "Source", "cache_folder", "fetch_mnist", "load_dataset"]
+__all__ = ["cache_folder", "fetch_mnist", "load_dataset"]

@@ -1,24 +1,62 @@
-"""MNIST: fetched once from the first source that answers, verified, kept in the cache."""
+"""MNIST: fetched once from a mirror or a folder, verified by checksum, kept in the cache."""
 
+import gzip
 import hashlib
+import http.client
+import math
 import os
+import struct
+import sys
 import tempfile
+import urllib.request
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
-from fedelect.datasets.cache import cache_folder
-from fedelect.datasets.idx import parse_idx
-from fedelect.datasets.sources import FAILURES, SOURCES, Source
+import numpy as np
+from numpy.typing import NDArray
+
 from fedelect.errors import DataError
 from fedelect.scenario import Dataset
 
-SHA256 = {
-    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist",
+    "https://storage.googleapis.com/cvdf-datasets/mnist",
+)
+"""Web folders with the four files, each gzipped, in the order in which they are tried."""
+
+FILES = {
+    "train-images-idx3-ubyte": (47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+    "train-labels-idx1-ubyte": (60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+    "t10k-images-idx3-ubyte": (7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+    "t10k-labels-idx1-ubyte": (10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
 }
-"""Checksums of the four files once decompressed, the same whatever they came packed in."""
+"""The four original files: size in bytes and SHA-256, both of the decompressed file."""
+
+HTTP_TIMEOUT_S = 10.0
+
+_FAILURES = (DataError, OSError, EOFError, http.client.HTTPException, zlib.error)
+"""What reading from a mirror or a folder may raise."""
+
+_UNSIGNED_BYTE = 0x08
+
+
+def cache_folder() -> Path:
+    """Folder for fetched data: FEDELECT_CACHE if set, else `fedelect` in the user's cache folder.
+
+    The folder need not exist yet.
+    """
+    named = os.environ.get("FEDELECT_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "fedelect" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "fedelect"
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rules say that a relative path there is to be ignored.
+    return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "fedelect"
 
 
 def load_mnist(cache: Path | None = None) -> Dataset:
@@ -29,7 +67,7 @@ def load_mnist(cache: Path | None = None) -> Dataset:
     """
     folder = (cache or cache_folder()) / "mnist"
     files = {}
-    for name in SHA256:
+    for name in FILES:
         try:
             files[name] = (folder / name).read_bytes()
         except FileNotFoundError as error:
@@ -40,8 +78,7 @@ def load_mnist(cache: Path | None = None) -> Dataset:
         _verify(files)
     except DataError as error:
         raise DataError(f"in {folder}: {error}; run: fedelect data fetch mnist") from error
-    arrays = [parse_idx(files[name], name) for name in SHA256]
-    train_images, train_labels, test_images, test_labels = arrays
+    train_images, train_labels, test_images, test_labels = (parse_idx(files[name], name) for name in FILES)
     return Dataset(
         inputs=train_images.reshape(len(train_images), -1),
         labels=train_labels.astype("int64"),
@@ -54,55 +91,110 @@ def load_mnist(cache: Path | None = None) -> Dataset:
 def fetch_mnist(
     cache: Path | None = None,
     *,
-    sources: Sequence[Source] = SOURCES,
-    progress: Callable[[str], None] | None = None,
+    folder: Path | None = None,
+    mirrors: Sequence[str] = MIRRORS,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Bring MNIST into the cache, from the first source whose files verify; nothing to do if it is there.
+    """Bring MNIST into the cache, verified; do nothing if it is there.
 
     Args:
         cache: The cache folder; `cache_folder()` if None.
-        sources: What to try, in order.
-        progress: Called with a line of text as things happen.
+        folder: Take the four original files from here, gzipped or not, instead of from the mirrors.
+        mirrors: Addresses of web folders to try, in order.
+        progress: Called with a line of text for each step.
 
     Returns:
         The folder that holds the four files.
 
     Raises:
-        DataError: No source answered with the right files; the message gives each one's reason.
+        DataError: No mirror, or not the folder, has the right files; the message gives each one's reason.
     """
-    tell = progress or (lambda _line: None)
-    folder = (cache or cache_folder()) / "mnist"
-    if _is_complete(folder):
-        tell(f"MNIST is already in {folder}")
-        return folder
+    target = (cache or cache_folder()) / "mnist"
+    if _is_complete(target):
+        progress(f"MNIST is already in {target}")
+        return target
     reasons = []
-    for source in sources:
-        tell(f"trying {source.name}")
+    for source in mirrors if folder is None else (folder,):
+        progress(f"trying {source}")
         try:
-            with tempfile.TemporaryDirectory(prefix="fedelect-") as scratch:
-                files = source.fetch(Path(scratch))
+            files = _download(source) if isinstance(source, str) else _read_folder(source)
             _verify(files)
-        except FAILURES as error:
-            reasons.append(f"{source.name}: {str(error) or type(error).__name__}")
-            tell(f"no luck: {reasons[-1]}")
+        except _FAILURES as error:
+            reasons.append(f"{source}: {str(error) or type(error).__name__}")
+            progress(f"failed: {reasons[-1]}")
             continue
-        _store(files, folder)
-        tell(f"MNIST verified and stored in {folder}")
-        return folder
-    raise DataError("MNIST could not be fetched from any source:\n" + "\n".join(f"- {reason}" for reason in reasons))
+        _store(files, target)
+        progress(f"MNIST verified and stored in {target}")
+        return target
+    advice = "with its four files in a folder: fedelect data fetch mnist --from FOLDER"
+    raise DataError("\n- ".join([f"MNIST could not be fetched; {advice}", *reasons]))
+
+
+def parse_idx(content: bytes, name: str) -> NDArray[np.uint8]:
+    """Array of unsigned bytes in a file of the IDX format, in which MNIST is published.
+
+    The header is two zero bytes, a byte for the element type, a byte for the number of dimensions, then each
+    dimension as a big-endian 32-bit number.
+
+    Args:
+        content: The whole file, not compressed.
+        name: The file's name, for messages.
+
+    Raises:
+        DataError: The file is damaged or is something else.
+    """
+    if len(content) < 4 or content[:2] != b"\0\0":
+        raise DataError(f"{name} is not an IDX file: it starts with {content[:4].hex() or 'nothing'}")
+    kind, dimensions = content[2], content[3]
+    if kind != _UNSIGNED_BYTE or not 1 <= dimensions <= 4:
+        raise DataError(f"{name}: element type {kind:#04x} in {dimensions} dimensions; expected bytes (0x08) in 1 to 4")
+    start = 4 + 4 * dimensions
+    if len(content) < start:
+        raise DataError(f"{name} is cut off: {len(content)} bytes, but its header alone has {start}")
+    shape = struct.unpack(f">{dimensions}I", content[4:start])
+    if len(content) != start + math.prod(shape):
+        raise DataError(
+            f"{name} is damaged: its header promises {shape} and so {start + math.prod(shape)} bytes, "
+            f"it has {len(content)}"
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def _download(address: str) -> dict[str, bytes]:
+    files = {}
+    for name, (size, _) in FILES.items():
+        url = f"{address}/{name}.gz"
+        with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response, gzip.GzipFile(fileobj=response) as file:
+            files[name] = _read(file, size, url)
+    return files
+
+
+def _read_folder(folder: Path) -> dict[str, bytes]:
+    files = {}
+    for name, (size, _) in FILES.items():
+        packed = folder / f"{name}.gz"
+        with gzip.open(packed) if packed.exists() else open(folder / name, "rb") as file:
+            files[name] = _read(file, size, name)
+    return files
+
+
+def _read(file: IO[bytes] | gzip.GzipFile, size: int, name: str) -> bytes:
+    """Read `size` bytes and not one more, so that a damaged or hostile file cannot fill the memory."""
+    content = file.read(size + 1)
+    if len(content) != size:
+        raise DataError(f"{name} holds {'more' if len(content) > size else 'less'} than {size} bytes")
+    return content
 
 
 def _verify(files: Mapping[str, bytes]) -> None:
-    for name, expected in SHA256.items():
-        if name not in files:
-            raise DataError(f"{name} is missing")
-        if hashlib.sha256(files[name]).hexdigest() != expected:
+    for name, (_, sha256) in FILES.items():
+        if hashlib.sha256(files[name]).hexdigest() != sha256:
             raise DataError(f"{name} is not the original file (checksum differs)")
 
 
 def _is_complete(folder: Path) -> bool:
     try:
-        _verify({name: (folder / name).read_bytes() for name in SHA256})
+        _verify({name: (folder / name).read_bytes() for name in FILES})
     except (OSError, DataError):
         return False
     return True
@@ -112,7 +204,7 @@ def _store(files: Mapping[str, bytes], folder: Path) -> None:
     """Write each file under a temporary name first, so that a reader never sees half a file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in SHA256:
+        for name in FILES:
             handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
             try:
                 with os.fdopen(handle, "wb") as file:
