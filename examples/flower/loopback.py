@@ -43,7 +43,8 @@ class Loopback:
         self.folder = folder
         self.simulation = simulation
         self.tls = tls
-        self.port = free_port()
+        self._held = contextlib.ExitStack()
+        self.port = hold_port(self._held)
         self.superlink: subprocess.Popen[bytes] | None = None
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         self._keys: set[int] = set()
@@ -85,7 +86,7 @@ class Loopback:
         self.nodes[number] = self._start(
             f"node{number}",
             *(tool("flower-supernode"), *options, "--superlink", f"127.0.0.1:{self.port}", "--host", "127.0.0.1"),
-            *("--port", str(free_port()), "--node-config", as_settings(settings)),
+            *("--port", str(hold_port(self._held)), "--node-config", as_settings(settings)),
         )
         return self.nodes[number]
 
@@ -151,6 +152,7 @@ class Loopback:
                 process.kill()
                 process.wait()
         end_all(family(self.folder / "home"))
+        self._held.close()
 
     def _start_superlink(self) -> None:
         options = ["--insecure"]
@@ -236,11 +238,13 @@ def tool(name: str) -> str:
     return found
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def hold_port(until: contextlib.ExitStack) -> int:
+    """A port of 127.0.0.1 for a server that reuses addresses; it is bound here, and so given to nobody else."""
+    probe = until.enter_context(socket.socket())
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        probe.setsockopt(socket.SOL_SOCKET, option, 1)
+    probe.bind(("127.0.0.1", 0))
+    return int(probe.getsockname()[1])
 
 
 def descendants(pid: int) -> list[int]:
