@@ -36,14 +36,13 @@ from pathlib import Path
 from typing import Any
 
 from fedelect._processes import usable_cores
-from fedelect.protocol import PeerConfig
+from fedelect.protocol import ElectionSettings, PeerConfig
 from fedelect.protocol.graph import surviving_diameter
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.identity import found, member_names, read_identity
 from fedelect.runtime.launch import PeerProcesses, reserve_addresses
 from fedelect.runtime.process import transport_of
-from fedelect.runtime.roster import Settings
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Frame, Inbox, LinkUp
 from fedelect.seeds import stream
@@ -87,7 +86,7 @@ def federation(out: Path, clients: int, **settings: Any) -> Iterator[tuple[PeerC
             addresses=addresses,
             edges=edges,
             couplings=(-0.001,) * len(edges),
-            settings=Settings(**chosen),
+            settings=ElectionSettings(**chosen),
         )
         yield roster.config(), {client: out / name for client, name in enumerate(member_names(clients))}
 
@@ -172,7 +171,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
         "first_certificate_s": statistics.median(first),
         "all_certified_s": statistics.median(last),
         "slowest_s": max(last),
-        "rounds": config.rounds + config.flood_rounds + diameter,
+        "rounds": config.settings.rounds + config.flood_rounds + diameter,
         "messages_per_peer": statistics.mean(sent),
         "bytes_per_peer": statistics.mean(size),
         "processor_s_per_slot": used / slots,
@@ -181,7 +180,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
 
 def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
     times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
-    with federation(out, clients, faults=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as crew:
+    with federation(out, clients, max_faulty=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as crew:
         crew.start_all(300.0)
         server = ElectionServer(crew, config, Ed25519Verifier())
         slot = 0

@@ -32,7 +32,7 @@ from fedelect.scenario import Scenario, ScenarioConfig, build_scenario, parse_sc
 
 APP = Path(__file__).parent / "elections"
 ENGINE = "plain"
-PATIENCE = 600  # half seconds: SuperNodes begin an election apart by as much as it takes to start their processes
+SILENT_INTERVALS = 600  # half seconds: SuperNodes begin an election as far apart as their processes start
 SLOT_S = 600.0
 START_S = 300.0
 
@@ -77,7 +77,7 @@ def sized(config: ScenarioConfig, clients: int | None, slots: int | None) -> Sce
 def found_federation(out: Path, world: Scenario, addresses: tuple[str, ...], *, seed: int) -> Roster:
     """Keys, certificates and roster in OUT/fed, and every client's own data, and nobody else's, in OUT/data."""
     edges, couplings = couplings_for(world)
-    settings = settings_for(world.config, seed=seed, faults=1, slot_s=SLOT_S, patience=PATIENCE)
+    settings = settings_for(world.config, seed=seed, max_faulty=1, slot_s=SLOT_S, silent_intervals=SILENT_INTERVALS)
     roster = found(out / "fed", addresses=addresses, edges=edges, couplings=couplings, settings=settings)
     (out / "data").mkdir()
     for client, member in enumerate(roster.members):

@@ -201,7 +201,7 @@ def test_peers_are_refused_where_there_is_a_server(fedelect: Fedelect) -> None:
 def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(
     fedelect: Fedelect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("--clients", "4", "--slots", "2", "--liars", "1")
+    options = ("--clients", "4", "--slots", "2", "--byzantine", "1")
     code, out, _ = fedelect("chaos", "--seeds", "0:5", *options)
     assert code == 0 and "5 runs of 2 slots" in out and "0 split" in out
     assert fedelect("chaos", "--seeds", "3", "--clients", "4", "--slots", "1", "--calm")[0] == 0

@@ -52,11 +52,11 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     identity = read_identity(tmp_path / "fed" / "peer01")
     assert identity.roster.members[1].address == "alpha.example:7447"
     assert identity.config.digest.hex() in out
-    assert identity.config.rule == "bp-ucb"
+    assert identity.config.settings.rule == "bp-ucb"
     code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
     assert code == 1 and "not empty" in err
     assert fedelect("peers", "init", "--clients", "3", "--rule", "bp-gp", "--out", "by-set")[0] == 0
-    assert read_identity(tmp_path / "by-set" / "peer02").config.rule == "bp-gp"
+    assert read_identity(tmp_path / "by-set" / "peer02").config.settings.rule == "bp-gp"
     assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
@@ -164,7 +164,7 @@ def test_a_chaos_run_that_broke_a_promise_comes_with_the_whole_command_that_repe
         return dataclasses.replace(run_chaos(seed, plan), split=1)
 
     monkeypatch.setattr(sys.modules["fedelect.cli.peers.chaos"], "run_chaos", breaking)
-    options = ["--clients", "4", "--slots", "2", "--faults", "0", "--rule", "bp-gp", "--liars", "0", "--calm"]
+    options = ["--clients", "4", "--slots", "2", "--max-faulty", "0", "--rule", "bp-gp", "--byzantine", "0", "--calm"]
     code, out, _ = fedelect("chaos", "--seeds", "3:5", *options)
     assert code == 1 and "seed 4: 1 slots split" in out
     assert f"2 runs broke a promise; `fedelect chaos --seeds SEED {' '.join(options)}` repeats one" in out

@@ -28,7 +28,7 @@ class PowerCutError(Exception):
 
 @pytest.fixture
 def fed(tmp_path: Path) -> Iterator[Federation]:
-    with elective(tmp_path, faults=1, patience=100, resend_s=0.2, slot_s=20.0) as made:
+    with elective(tmp_path, max_faulty=1, silent_intervals=100, resend_s=0.2, slot_s=20.0) as made:
         yield made
 
 

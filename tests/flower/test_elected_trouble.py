@@ -22,7 +22,7 @@ Hostile = Callable[[Message, RecordDict], RecordDict]
 
 @pytest.fixture
 def fed(tmp_path: Path) -> Iterator[Federation]:
-    with elective(tmp_path, faults=1, patience=10, resend_s=0.2, slot_s=10.0) as made:
+    with elective(tmp_path, max_faulty=1, silent_intervals=10, resend_s=0.2, slot_s=10.0) as made:
         yield made
 
 

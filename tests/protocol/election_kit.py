@@ -12,6 +12,7 @@ from fedelect.protocol import (
     Certificate,
     CohortAgreed,
     Effect,
+    ElectionSettings,
     KeyedHashVerifier,
     Message,
     Peer,
@@ -36,15 +37,21 @@ RING = ((0, 1), (1, 2), (2, 3), (0, 3))
 
 
 def config(clients: int = 4, edges: Sequence[tuple[int, int]] = RING, **changes: Any) -> PeerConfig:
-    """Four clients in a ring, two to be elected."""
-    settings: dict[str, Any] = {"budget": 2, "rounds": 2, "resend_s": 0.5, "patience": 3, "slot_s": 10.0}
+    """Four clients in a ring, two to be elected; `changes` are settings."""
+    settings: dict[str, Any] = {"budget": 2, "rounds": 2, "resend_s": 0.5, "silent_intervals": 3, "slot_s": 10.0}
     return PeerConfig(
         clients=clients,
         edges=tuple(edges),
         couplings=(0.2,) * len(edges),
         keys=tuple(signer.key for signer in SIGNERS[:clients]),
-        **(settings | changes),
+        settings=ElectionSettings(**(settings | changes)),
     )
+
+
+def changed(shared: PeerConfig, **changes: Any) -> PeerConfig:
+    """The same election with other members, links or settings."""
+    outer = {name: changes.pop(name) for name in ("clients", "edges", "couplings", "keys") if name in changes}
+    return replace(shared, settings=replace(shared.settings, **changes), **outer)
 
 
 def value(

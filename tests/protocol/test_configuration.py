@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
 import networkx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.protocol.election_kit import PATH, RING, SIGNERS, config
+from tests.protocol.election_kit import PATH, RING, SIGNERS, changed, config
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, simulated_signers
@@ -19,21 +18,21 @@ from fedelect.selectors import BpGp, BpUcb
 CHORDS = tuple((n, (n + step) % 20) for n in range(20) for step in (1, 5))
 
 
-@pytest.mark.parametrize(("faults", "rounds"), [(0, 4), (1, 8), (2, 15), (3, 24)])
-def test_a_ring_with_chords_of_twenty_needs_the_rounds_measured_for_it(faults: int, rounds: int) -> None:
-    assert (faults + 1) * surviving_diameter(20, CHORDS, faults) == rounds
+@pytest.mark.parametrize(("max_faulty", "rounds"), [(0, 4), (1, 8), (2, 15), (3, 24)])
+def test_a_ring_with_chords_of_twenty_needs_the_rounds_measured_for_it(max_faulty: int, rounds: int) -> None:
+    assert (max_faulty + 1) * surviving_diameter(20, CHORDS, max_faulty) == rounds
 
 
 @given(st.integers(2, 7), st.integers(0, 2), st.data())
 def test_the_surviving_diameter_is_the_largest_after_any_failure(
-    clients: int, faults: int, data: st.DataObject
+    clients: int, max_faulty: int, data: st.DataObject
 ) -> None:
     pairs = list(itertools.combinations(range(clients), 2))
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True))
     graph = networkx.Graph(edges)
     graph.add_nodes_from(range(clients))
     worst: int | None = 0
-    for count in range(faults + 1):
+    for count in range(max_faulty + 1):
         for failed in itertools.combinations(range(clients), count):
             left = graph.copy()
             left.remove_nodes_from(failed)
@@ -43,21 +42,24 @@ def test_the_surviving_diameter_is_the_largest_after_any_failure(
                 worst = max(worst, networkx.diameter(left))
     if worst is None:
         with pytest.raises(ConfigurationError, match="cut off"):
-            surviving_diameter(clients, edges, faults)
+            surviving_diameter(clients, edges, max_faulty)
     else:
-        assert surviving_diameter(clients, edges, faults) == worst
+        assert surviving_diameter(clients, edges, max_faulty) == worst
 
 
 @pytest.mark.parametrize(
-    ("clients", "faults", "lying", "quorum"),
+    ("clients", "max_faulty", "byzantine", "quorum"),
     [(1, 0, False, 1), (2, 0, False, 2), (4, 1, False, 3), (5, 2, False, 3), (4, 1, True, 3), (7, 2, True, 5)],
 )
-def test_any_two_quorums_share_a_peer_that_does_not_lie(clients: int, faults: int, lying: bool, quorum: int) -> None:
-    shared = config(clients, tuple(itertools.combinations(range(clients), 2)), budget=1, faults=faults, lying=lying)
+def test_any_two_quorums_share_a_peer_that_is_honest(
+    clients: int, max_faulty: int, byzantine: bool, quorum: int
+) -> None:
+    edges = tuple(itertools.combinations(range(clients), 2))
+    shared = config(clients, edges, budget=1, max_faulty=max_faulty, byzantine=byzantine)
     assert shared.quorum == quorum
     shared_by_two = 2 * quorum - clients
-    assert shared_by_two > (faults if lying else 0)
-    assert clients - faults >= quorum  # so that the others can decide without those that fail
+    assert shared_by_two > (max_faulty if byzantine else 0)
+    assert clients - max_faulty >= quorum  # so that the others can decide without those that fail
 
 
 CHANGES: list[dict[str, Any]] = [
@@ -68,9 +70,9 @@ CHANGES: list[dict[str, Any]] = [
     {"rounds": 3},
     {"damping": 0.1},
     {"resend_s": 0.4},
-    {"patience": 4},
+    {"silent_intervals": 4},
     {"slot_s": 11.0},
-    {"faults": 1},
+    {"max_faulty": 1},
     {"couplings": (0.2, 0.2, 0.2, math.nextafter(0.2, 1.0))},
     {"keys": tuple(signer.key for signer in SIGNERS[1:5])},
     {"edges": ((0, 1), (1, 2), (2, 3), (1, 3))},
@@ -79,8 +81,8 @@ CHANGES: list[dict[str, Any]] = [
 
 def test_whatever_differs_gives_another_hash() -> None:
     plain = config()
-    others = [replace(plain, **change) for change in CHANGES]
-    others.append(replace(plain, faults=1, lying=True))
+    others = [changed(plain, **change) for change in CHANGES]
+    others.append(changed(plain, max_faulty=1, byzantine=True))
     assert len({plain.digest, *(other.digest for other in others)}) == len(CHANGES) + 2
     assert config().digest == plain.digest
     assert len(plain.digest) == 32
@@ -92,7 +94,7 @@ def test_the_rule_and_its_parameters_are_part_of_the_hash_and_an_election_by_bp_
     names = {config().digest, *(config(rule="bp-gp", **change).digest for change in by_set)}
     assert len(names) == 6
     assert config(rule="bp-gp", exploration=RULES["bp-gp"]).digest == config(rule="bp-gp").digest
-    assert (config().optimism, config(rule="bp-gp").optimism) == (RULES["bp-ucb"], RULES["bp-gp"])
+    assert tuple(config(rule=rule).settings.exploration_weight for rule in RULES) == tuple(RULES.values())
 
 
 def test_what_a_rule_takes_unless_told_is_what_its_selector_takes() -> None:
@@ -100,8 +102,8 @@ def test_what_a_rule_takes_unless_told_is_what_its_selector_takes() -> None:
         made = selector(clients=4, budget=2, seed=1)
         assert made.parameters["exploration"] == RULES[rule]
     assert {name: made.parameters[name] for name in ("forgetting", "memory")} == {
-        "forgetting": config(rule="bp-gp").forgetting,
-        "memory": config(rule="bp-gp").memory,
+        "forgetting": config(rule="bp-gp").settings.forgetting,
+        "memory": config(rule="bp-gp").settings.memory,
     }
 
 
@@ -117,12 +119,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rule": "bp-gp", "exploration": -1.0}, "exploration"),
     ({"rounds": 0}, "rounds"),
     ({"resend_s": 20.0}, "deadlines"),
-    ({"patience": 0}, "deadlines"),
+    ({"silent_intervals": 0}, "deadlines"),
     ({"keys": (b"a", b"b", b"c")}, "keys must be 4 different"),
     ({"keys": (b"a", b"b", b"c", b"a")}, "keys must be 4 different"),
-    ({"faults": -1}, "faults must be"),
-    ({"faults": 2}, "fewer than the 3 signatures"),
-    ({"edges": PATH, "couplings": (0.1,) * 3, "faults": 1}, "does not survive 1 faults: without clients"),
+    ({"max_faulty": -1}, "max_faulty must be"),
+    ({"byzantine": "no"}, "byzantine must be true or false, got 'no'"),
+    ({"max_faulty": 2}, "fewer than the 3 signatures"),
+    ({"edges": PATH, "couplings": (0.1,) * 3, "max_faulty": 1}, "does not survive 1 faulty peers: without clients"),
     ({"edges": PATH[:2], "couplings": (0.1,) * 2}, "some clients are cut off"),
     ({"couplings": (0.1,)}, "couplings must be one finite number"),
     ({"couplings": (0.1, 0.1, 0.1, math.inf)}, "couplings must be one finite number"),
@@ -135,12 +138,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "match"), BAD)
 def test_what_cannot_work_is_refused(changes: dict[str, Any], match: str) -> None:
     with pytest.raises(ConfigurationError, match=match):
-        replace(config(), **changes)
+        changed(config(), **changes)
 
 
-def test_liars_need_three_honest_clients_each_and_one_more() -> None:
-    with pytest.raises(ConfigurationError, match="1 lying peers need at least 4 clients"):
-        config(3, ((0, 1), (1, 2), (0, 2)), budget=1, faults=1, lying=True)
+def test_a_byzantine_client_needs_three_honest_ones() -> None:
+    with pytest.raises(ConfigurationError, match="1 byzantine peers need at least 4 clients"):
+        config(3, ((0, 1), (1, 2), (0, 2)), budget=1, max_faulty=1, byzantine=True)
 
 
 def test_more_cases_than_can_be_tried_are_refused() -> None:

@@ -156,7 +156,7 @@ def test_a_single_client_elects_itself_alone() -> None:
 
 
 def test_peers_wired_together_elect_slot_after_slot_and_pulls_are_the_certified_elections() -> None:
-    wired = Wired(config(faults=1))
+    wired = Wired(config(max_faulty=1))
     for slot in (1, 2, 5):
         wired.begin(slot)
         wired.deliver()

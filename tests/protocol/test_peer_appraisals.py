@@ -35,7 +35,7 @@ from fedelect.seeds import stream
 from fedelect.selectors import BpGp
 from fedelect.vocabulary import Cohort, Feedback
 
-BP_GP = config(rule="bp-gp", reading="evidence", faults=1)
+BP_GP = config(rule="bp-gp", reading="evidence", max_faulty=1)
 
 
 class Hosts(Wired):

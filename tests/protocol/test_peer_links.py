@@ -13,7 +13,7 @@ COMPLETE = tuple((one, other) for one in range(4) for other in range(one + 1, 4)
 
 def test_a_lost_neighbour_has_gone_at_once_until_it_speaks_and_if_all_are_lost_none_has() -> None:
     lost = {1}
-    attendance = Attendance([1, 2], patience=2, faults=0, lost=lost)
+    attendance = Attendance([1, 2], silent_intervals=2, max_faulty=0, lost=lost)
     assert attendance.gone(1) and not attendance.gone(2)
     lost.add(2)  # it is this peer that is cut off
     assert not attendance.gone(1) and not attendance.gone(2)
@@ -89,7 +89,7 @@ def test_only_neighbours_can_be_lost_or_back() -> None:
 
 
 def test_the_others_decide_without_a_single_tick_when_their_links_say_who_is_gone() -> None:
-    wired = Wired(config(edges=COMPLETE, faults=1))
+    wired = Wired(config(edges=COMPLETE, max_faulty=1))
     wired.begin(1, [0, 1, 2])
     wired.deliver()
     assert not wired.agreed
@@ -103,7 +103,7 @@ def test_the_others_decide_without_a_single_tick_when_their_links_say_who_is_gon
 
 
 def test_hosts_that_are_wrong_about_links_cost_a_decision_at_worst() -> None:
-    wired = Wired(config(edges=COMPLETE, faults=1))
+    wired = Wired(config(edges=COMPLETE, max_faulty=1))
     for client, neighbours in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)), (3, (0, 1))):
         for neighbour in neighbours:
             wired.peers[client].neighbour_lost(neighbour)

@@ -13,6 +13,7 @@ from tests.protocol.election_kit import (
     VERIFIER,
     certificate,
     chain_of,
+    changed,
     config,
     make_peer,
     statement,
@@ -175,7 +176,7 @@ def test_unsound_messages_are_the_senders_fault_and_change_nothing(message: Mess
 def test_no_honest_belief_message_is_refused_however_strong_the_coupling(damping: float) -> None:
     strengths = [0.0, 1e-300, 1e-12, 0.2, 3.0, *np.linspace(12.0, 20.0, 1601).tolist(), 400.0]
     for coupling in [*strengths, *(-one for one in strengths)]:
-        shared = replace(PATHS, couplings=(coupling,) * 3, damping=damping)
+        shared = changed(PATHS, couplings=(coupling,) * 3, damping=damping)
         cavities = np.array([-1e3, -6.9, 0.3, 6.9, 1e3])
         sent_before = np.zeros(5)
         for _ in range(2):

@@ -20,6 +20,7 @@ from fedelect.protocol import (
     CohortAgreed,
     Deadline,
     Effect,
+    ElectionSettings,
     Message,
     OwnRewards,
     Peer,
@@ -52,16 +53,12 @@ class HostilePeers(RuleBasedStateMachine):
     def start(self, rounds: int, damping: float, seed: int, by: str) -> None:
         self.config = PeerConfig(
             clients=CLIENTS,
-            budget=2,
-            rule=by,
             edges=EDGES,
             couplings=COUPLINGS,
             keys=tuple(signer.key for signer in SIGNERS[:CLIENTS]),
-            rounds=rounds,
-            damping=damping,
-            seed=seed,
-            faults=1,
-            patience=2,
+            settings=ElectionSettings(
+                budget=2, rule=by, rounds=rounds, damping=damping, seed=seed, max_faulty=1, silent_intervals=2
+            ),
         )
         self.watch = Watch(self.config, VERIFIER, frozenset())
         self.disks: list[list[Record]] = [[] for _ in range(CLIENTS)]
@@ -79,14 +76,14 @@ class HostilePeers(RuleBasedStateMachine):
         self.slot += 1
         self.undisturbed = True
         self.ended: dict[int, CohortAgreed | SlotSkipped] = {}
-        rng = stream(self.config.seed, "opinions", self.slot)
+        rng = stream(self.config.settings.seed, "opinions", self.slot)
         self.opinions = np.where(rng.random(CLIENTS) < 0.2, np.nan, rng.random(CLIENTS))
         settling = settle(
             local_field(self.opinions),
             EDGES,
             np.array(COUPLINGS),
-            rounds=self.config.rounds,
-            damping=self.config.damping,
+            rounds=self.config.settings.rounds,
+            damping=self.config.settings.damping,
         )
         self.beliefs = settling.beliefs.tolist()
         for client, peer in enumerate(self.peers):
@@ -101,7 +98,7 @@ class HostilePeers(RuleBasedStateMachine):
                 self.flying.append(effect.message)
             elif isinstance(effect, BeliefSettled):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
-                mean, by = self.rewards[client].claim(peer.chain), self.config.rule
+                mean, by = self.rewards[client].claim(peer.chain), self.config.settings.rule
                 claim = to_claim(peer.chain, rule=by, mean=mean, belief=effect.belief, judged=self.slot - 1)
                 self.carry_out(client, peer.propose(*claim, next(self.blinds).to_bytes(16, "little")))
             elif isinstance(effect, Persist):

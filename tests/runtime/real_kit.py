@@ -19,7 +19,7 @@ from fedelect.runtime.signing import Ed25519Verifier
 
 START_S = 120.0
 MOST_SLOTS = 60
-QUICK: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 8, "slot_s": 40.0}
+QUICK: dict[str, Any] = {"max_faulty": 1, "resend_s": 0.3, "silent_intervals": 8, "slot_s": 40.0}
 
 
 class Real:

@@ -95,7 +95,7 @@ def lab() -> Iterator[Lab]:
 
 def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together(lab: Lab, tmp_path: Path) -> None:
     roster, folders = make_federation(
-        tmp_path / "fed", place(), at=lab.addresses, faults=1, resend_s=0.3, patience=5, slot_s=20.0
+        tmp_path / "fed", place(), at=lab.addresses, max_faulty=1, resend_s=0.3, silent_intervals=5, slot_s=20.0
     )
     heard: list[tuple[int, Notice | Ended]] = []
     with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
@@ -141,7 +141,7 @@ def crossing(one: set[int], other: set[int]) -> list[str]:
 
 def test_one_packet_in_ten_lost_costs_time_and_changes_nothing(lab: Lab, tmp_path: Path) -> None:
     roster, folders = make_federation(
-        tmp_path / "fed", place(), at=lab.addresses, resend_s=3.0, patience=30, slot_s=90.0
+        tmp_path / "fed", place(), at=lab.addresses, resend_s=3.0, silent_intervals=30, slot_s=90.0
     )  # TCP can stall for longer than a link's lease; for two resend intervals a link that is down is still waited for
     with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)

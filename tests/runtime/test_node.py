@@ -94,7 +94,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
 
 
 def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(crews: Crews) -> None:
-    crew, server, folders = crews(faults=1, resend_s=1.0, patience=20)
+    crew, server, folders = crews(max_faulty=1, resend_s=1.0, silent_intervals=20)
     expected = [cohort for cohort, _ in dense_cohorts(place(), 6)]
     assert hold_all(server, place(), 3) == expected[:3]
     crew.stop(2)
@@ -110,7 +110,7 @@ def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(cre
 
 
 def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_it_is_back(crews: Crews) -> None:
-    crew, server, _ = crews(faults=1, patience=10, resend_s=0.2)
+    crew, server, _ = crews(max_faulty=1, silent_intervals=10, resend_s=0.2)
     hold_all(server, place(), 2)
     crew.stop(4)
     rest = {client: one for client, one in opinions_of(2, 5).items() if client != 4}
@@ -124,8 +124,10 @@ def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_
     assert crew.listen(lambda client, notice: client == 4 and isinstance(notice, Skipped), LONG_S)
 
 
-def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_patience_is_long(crews: Crews) -> None:
-    crew, server, _ = crews(faults=1, patience=100_000, resend_s=0.1, slot_s=600.0)  # silence would take hours
+def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_silence_may_be_long(crews: Crews) -> None:
+    crew, server, _ = crews(
+        max_faulty=1, silent_intervals=100_000, resend_s=0.1, slot_s=600.0
+    )  # silence would take hours
     hold_all(server, place(), 2)
     crew.stop(4)
     rest = frozenset(range(4))
@@ -210,7 +212,7 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(tm
 
 
 def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named(crews: Crews) -> None:
-    crew, server, _ = crews(faults=1, patience=100_000, resend_s=0.1, slot_s=600.0)
+    crew, server, _ = crews(max_faulty=1, silent_intervals=100_000, resend_s=0.1, slot_s=600.0)
     crew.stop(4)
     crew.stop(3)
     crew.start(3, missing_after_s=0.3)  # it has never seen 4

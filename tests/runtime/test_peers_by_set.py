@@ -22,12 +22,12 @@ from tests.runtime.federation_kit import (
 from tests.runtime.real_kit import START_S, real
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import RULES, Appraisal, SignedValue, Vote, encode
+from fedelect.protocol import RULES, Appraisal, ElectionSettings, SignedValue, Vote, encode
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Agreed, Trouble, decode_logs
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 from fedelect.runtime.launch import PeerProcesses
-from fedelect.runtime.roster import ROSTER_NAME, Settings, read_roster
+from fedelect.runtime.roster import ROSTER_NAME, read_roster
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import MemoryNetwork
 
@@ -83,7 +83,7 @@ def opinions_told(slots: int) -> list[float]:
 def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_ucb(tmp_path: Path) -> None:
     roster, _ = make_federation(tmp_path / "new", WHERE, rule="bp-gp")
     assert read_roster(tmp_path / "new" / "server").config() == roster.config()
-    assert (roster.config().rule, roster.config().optimism) == ("bp-gp", RULES["bp-gp"])
+    assert (roster.config().settings.rule, roster.settings.exploration_weight) == ("bp-gp", RULES["bp-gp"])
     old, _ = make_federation(tmp_path / "old", WHERE)
     path = tmp_path / "old" / "server" / ROSTER_NAME
     content = json.loads(path.read_text())
@@ -91,7 +91,7 @@ def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_u
         del content["settings"][name]
     path.write_text(json.dumps(content))
     assert read_roster(path.parent).config().digest == old.config().digest != roster.config().digest
-    assert read_roster(path.parent).settings == Settings(**(content["settings"]))
+    assert read_roster(path.parent).settings == ElectionSettings(**(content["settings"]))
     with pytest.raises(ConfigurationError, match="rule must be one of bp-ucb, bp-gp, got 'quick-init-ucb'"):
         make_federation(tmp_path / "wrong", WHERE, rule="quick-init-ucb")
 
@@ -128,7 +128,7 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
 
 
 def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(crews: Crews) -> None:
-    crew, server, folders = crews(faults=1)
+    crew, server, folders = crews(max_faulty=1)
     hold_all(server, WHERE, 5)
     crew.stop(2)
     kept = [record for record in records_of(folders[2]) if not isinstance(record, Appraisal)]
@@ -185,7 +185,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
 
 @pytest.mark.integration
 def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_bp_gp(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"faults": 1, "resend_s": 0.3, "patience": 15, "slot_s": 40.0}
+    settings: dict[str, Any] = {"max_faulty": 1, "resend_s": 0.3, "silent_intervals": 15, "slot_s": 40.0}
     everybody = sorted(EVERYBODY)
     with real(tmp_path / "fed", WHERE, rule="bp-gp", **settings) as fed:
         fed.elect(1, everybody)

@@ -113,7 +113,7 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
             down.discard((client, notice.neighbour))
         return not down
 
-    with real(tmp_path / "fed", where, without=(3,), **QUICK | {"patience": 15}) as fed:
+    with real(tmp_path / "fed", where, without=(3,), **QUICK | {"silent_intervals": 15}) as fed:
         assert fed.crew.listen(all_up, START_S), f"links that did not come up: {sorted(down)}"
         links, inbox = outsider(fed.roster, fed.folders[3], claims=(0, 2, 4)), Inbox()
         links.start(inbox)

@@ -189,3 +189,8 @@ def test_what_is_no_selector_is_refused() -> None:
         SelectorSpec.of(lambda clients: 7).build(clients=6, budget=2, seed=1)  # type: ignore[arg-type, return-value]
     with pytest.raises(ConfigurationError, match="needs n; it is given clients, budget and seed, by name"):
         SelectorSpec.of(lambda n: 7).build(clients=6, budget=2, seed=1)  # type: ignore[arg-type, return-value]
+
+
+def test_true_and_false_are_truth_values() -> None:
+    assert SelectorSpec.parse("random:cohorts=true").parameters == {"cohorts": True}
+    assert SelectorSpec.parse("random:cohorts=false").parameters == {"cohorts": False}

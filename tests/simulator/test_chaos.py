@@ -15,13 +15,13 @@ from fedelect.protocol.memory import Memory
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
 from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
-from fedelect.testing.chaos import byzantine as liars_module
+from fedelect.testing.chaos import byzantine as byzantine_module
 from fedelect.testing.chaos.watch import Watch
 
-CRASHES = ChaosPlan(clients=5, slots=2, faults=1)
-LIARS = ChaosPlan(clients=4, slots=2, faults=1, liars=1)
-BY_SET = ChaosPlan(clients=5, slots=5, faults=1, rule="bp-gp")  # three slots of opening
-LIARS_BY_SET = ChaosPlan(clients=4, slots=5, faults=1, liars=1, rule="bp-gp")
+CRASHES = ChaosPlan(clients=5, slots=2, max_faulty=1)
+BYZANTINE = ChaosPlan(clients=4, slots=2, max_faulty=1, byzantine=1)
+BY_SET = ChaosPlan(clients=5, slots=5, max_faulty=1, rule="bp-gp")  # three slots of opening
+BYZANTINE_BY_SET = ChaosPlan(clients=4, slots=5, max_faulty=1, byzantine=1, rule="bp-gp")
 
 
 def ed25519_keys(clients: int, seed: int) -> tuple[Sequence[Signer], Verifier]:
@@ -42,20 +42,22 @@ def test_crashes_loss_and_partitions_never_split_a_slot(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_a_liar_never_splits_a_slot(part: int) -> None:
-    outcomes = [run_chaos(seed, LIARS) for seed in range(200 * part, 200 * part + 200)]
+def test_a_byzantine_client_never_splits_a_slot(part: int) -> None:
+    outcomes = [run_chaos(seed, BYZANTINE) for seed in range(200 * part, 200 * part + 200)]
     check(outcomes)
     assert sum(outcome.refused for outcome in outcomes) > 0
 
 
-@pytest.mark.parametrize("plan", [BY_SET, LIARS_BY_SET], ids=["crashes", "liars"])
+@pytest.mark.parametrize("plan", [BY_SET, BYZANTINE_BY_SET], ids=["crashes", "byzantine"])
 def test_by_bp_gp_no_slot_is_split_and_no_vote_is_guessed(plan: ChaosPlan) -> None:
     outcomes = [run_chaos(seed, plan) for seed in range(80)]
     check(outcomes)
     assert sum(outcome.decided for outcome in outcomes) > 80 * plan.slots // 3
 
 
-def test_a_liar_that_pushes_beliefs_is_refused_and_nothing_else_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_pushes_beliefs_is_refused_and_nothing_else_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     refusals: list[tuple[object, str]] = []
     watched = Watch.refused
 
@@ -64,28 +66,30 @@ def test_a_liar_that_pushes_beliefs_is_refused_and_nothing_else_of_it(monkeypatc
         watched(watch, client, message, reason)
 
     monkeypatch.setattr(Watch, "refused", refused)
-    monkeypatch.setattr(liars_module, "HABITS", ("pushes", "late"))
-    outcomes = [run_chaos(seed, LIARS) for seed in range(30)]
+    monkeypatch.setattr(byzantine_module, "HABITS", ("pushes", "late"))
+    outcomes = [run_chaos(seed, BYZANTINE) for seed in range(30)]
     assert all(outcome.sound for outcome in outcomes)
     assert len(refusals) == sum(outcome.refused for outcome in outcomes) > 30
     for message, reason in refusals:
-        assert isinstance(message, BeliefMessage) and message.value in liars_module.PUSHES
+        assert isinstance(message, BeliefMessage) and message.value in byzantine_module.PUSHES
         assert "lets none through that is larger than itself" in reason
 
 
-def test_two_liars_among_seven_never_split_a_slot() -> None:
-    check([run_chaos(seed, ChaosPlan(clients=7, slots=2, faults=2, liars=2)) for seed in range(20)])
+def test_two_byzantine_clients_among_seven_never_split_a_slot() -> None:
+    check([run_chaos(seed, ChaosPlan(clients=7, slots=2, max_faulty=2, byzantine=2)) for seed in range(20)])
 
 
 def test_with_real_signatures_it_is_the_same() -> None:
-    plan = replace(LIARS, slots=2, keys=ed25519_keys)
+    plan = replace(BYZANTINE, slots=2, keys=ed25519_keys)
     check([run_chaos(seed, plan) for seed in range(20)])
 
 
-@pytest.mark.parametrize(("faults", "rule"), [(0, "bp-ucb"), (1, "bp-ucb"), (2, "bp-ucb"), (1, "bp-gp"), (2, "bp-gp")])
-def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot(faults: int, rule: str) -> None:
+@pytest.mark.parametrize(
+    ("max_faulty", "rule"), [(0, "bp-ucb"), (1, "bp-ucb"), (2, "bp-ucb"), (1, "bp-gp"), (2, "bp-gp")]
+)
+def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot(max_faulty: int, rule: str) -> None:
     slots = 3 if rule == "bp-ucb" else 5
-    plan = ChaosPlan(clients=5, slots=slots, faults=faults, calm=True, rule=rule)
+    plan = ChaosPlan(clients=5, slots=slots, max_faulty=max_faulty, calm=True, rule=rule)
     for seed in range(25 if rule == "bp-ucb" else 12):
         outcome = run_chaos(seed, plan)
         assert outcome.sound and not outcome.undecided, outcome
@@ -94,18 +98,18 @@ def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot
 
 
 def test_a_run_is_the_same_whenever_it_is_repeated() -> None:
-    assert run_chaos(3, LIARS) == run_chaos(3, LIARS) != run_chaos(4, LIARS)
-    assert draw(3, LIARS).crashes == draw(3, LIARS).crashes
+    assert run_chaos(3, BYZANTINE) == run_chaos(3, BYZANTINE) != run_chaos(4, BYZANTINE)
+    assert draw(3, BYZANTINE).crashes == draw(3, BYZANTINE).crashes
 
 
 def test_plans_that_make_no_sense_are_refused() -> None:
     for changes, match in (
-        ({"liars": 2}, "liars must be from 0 to the 1 faults"),
-        ({"liars": 1, "calm": True}, "nobody lies while all is calm"),
+        ({"byzantine": 2}, "byzantine must be from 0 to max_faulty, 1, got 2"),
+        ({"byzantine": 1, "calm": True}, "calm runs have no Byzantine peers"),
         ({"slots": 0}, "slots"),
         ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp"),
     ):
-        arguments: dict[str, Any] = {"faults": 1} | changes
+        arguments: dict[str, Any] = {"max_faulty": 1} | changes
         with pytest.raises(ConfigurationError, match=match):
             ChaosPlan(**arguments)
 
@@ -176,14 +180,14 @@ def a_vote_without_the_appraisal_behind_it(patch: pytest.MonkeyPatch) -> None:
 
 
 BROKEN: list[tuple[Callable[[pytest.MonkeyPatch], None], ChaosPlan, str]] = [
-    (a_quorum_of_half, ChaosPlan(clients=4, slots=2, faults=1), "split"),
+    (a_quorum_of_half, ChaosPlan(clients=4, slots=2, max_faulty=1), "split"),
     (a_peer_that_forgets_what_it_signed, CRASHES, "signed two votes"),
     (a_disk_that_confirms_and_forgets, CRASHES, "signed two votes"),
-    (no_look_at_the_predecessor, ChaosPlan(clients=5, slots=4, faults=1), "another slot or history"),
-    (no_look_at_signatures, LIARS, ""),
-    (no_look_at_the_size_of_belief_messages, LIARS, "pushed to a belief"),
+    (no_look_at_the_predecessor, ChaosPlan(clients=5, slots=4, max_faulty=1), "another slot or history"),
+    (no_look_at_signatures, BYZANTINE, ""),
+    (no_look_at_the_size_of_belief_messages, BYZANTINE, "pushed to a belief"),
     (a_peer_that_guesses_what_it_does_not_know, BY_SET, "does not follow from history"),
-    (no_look_at_the_seal, LIARS_BY_SET, "another appraisal"),
+    (no_look_at_the_seal, BYZANTINE_BY_SET, "another appraisal"),
     (a_vote_without_the_appraisal_behind_it, BY_SET, "before the appraisal"),
 ]
 

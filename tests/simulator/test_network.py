@@ -10,6 +10,7 @@ from fedelect.protocol import (
     BeliefSettled,
     CohortAgreed,
     Effect,
+    ElectionSettings,
     KeyedHashVerifier,
     Message,
     Peer,
@@ -22,15 +23,13 @@ from fedelect.simulator import LinkConditions, Network, Traffic
 
 CLIENTS = 6
 SIGNERS = simulated_signers(CLIENTS)
+SETTINGS = ElectionSettings(budget=2, rounds=3, resend_s=0.5, slot_s=20.0)
 CONFIG = PeerConfig(
     clients=CLIENTS,
-    budget=2,
     edges=tuple((n, (n + 1) % CLIENTS) for n in range(CLIENTS)),
     couplings=(0.2,) * CLIENTS,
     keys=tuple(signer.key for signer in SIGNERS),
-    rounds=3,
-    resend_s=0.5,
-    slot_s=20.0,
+    settings=SETTINGS,
 )
 
 
@@ -63,7 +62,7 @@ def test_without_faults_all_agree_before_anything_is_repeated() -> None:
     assert len({end.cohort for end in ring.done.values() if isinstance(end, CohortAgreed)}) == 1
     assert all(isinstance(end, CohortAgreed) for end in ring.done.values())
     assert traffic.lost == 0
-    assert traffic.virtual_s < 2 * CONFIG.resend_s
+    assert traffic.virtual_s < 2 * SETTINGS.resend_s
     # three rounds of beliefs and three of the flood both ways along six links, and six votes over every direction
     assert 2 * 36 < traffic.sent <= 2 * 36 + CLIENTS * 12
     assert not traffic.timed_out
@@ -76,13 +75,13 @@ def test_with_loss_and_repetition_all_still_agree_later() -> None:
     cohorts = [{end.cohort for end in one.done.values() if isinstance(end, CohortAgreed)} for one in (ring, calm)]
     assert len(cohorts[0]) == 1 and cohorts[0] == cohorts[1]
     assert traffic.lost > 0
-    assert still.virtual_s < traffic.virtual_s < CONFIG.slot_s
+    assert still.virtual_s < traffic.virtual_s < SETTINGS.slot_s
 
 
 def test_in_a_dead_network_everybody_ends_up_alone_and_says_so() -> None:
     ring = Ring()
     traffic = ring.run(loss=1.0)
-    assert traffic.virtual_s == CONFIG.patience * CONFIG.resend_s
+    assert traffic.virtual_s == SETTINGS.silent_intervals * SETTINGS.resend_s
     assert traffic.lost == traffic.sent
     assert traffic.delivered == 0
     for end in ring.done.values():
@@ -102,7 +101,7 @@ def test_when_nothing_is_left_to_happen_the_run_ends() -> None:
     ring = Ring()
     traffic = ring.run(wait_for_all=False)
     assert not traffic.timed_out
-    assert traffic.virtual_s == CONFIG.slot_s  # the last event is the deadline, which means nothing any more
+    assert traffic.virtual_s == SETTINGS.slot_s  # the last event is the deadline, which means nothing any more
     assert all(isinstance(end, CohortAgreed) for end in ring.done.values())
 
 
@@ -126,7 +125,7 @@ def test_links_between_sides_are_cut_and_heal() -> None:
         network.post(client, peer.begin_slot(1, client / 10))
     traffic = network.run(lambda: len(ring.done) == CLIENTS)
     assert traffic.lost > 0
-    assert 3.0 < traffic.virtual_s < CONFIG.slot_s
+    assert 3.0 < traffic.virtual_s < SETTINGS.slot_s
     assert all(isinstance(end, CohortAgreed) for end in ring.done.values())
 
 

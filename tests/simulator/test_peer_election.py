@@ -164,7 +164,7 @@ def test_a_certificate_that_only_some_have_seen_stands_and_the_others_get_it() -
 
 
 def test_every_slot_is_certified_and_the_chain_is_what_a_server_would_accept() -> None:
-    peers = election(faults=0)
+    peers = election(max_faulty=0)
     asks = []
     for slot in range(1, 8):
         asks.append(peers.ask())
@@ -177,11 +177,18 @@ def test_every_slot_is_certified_and_the_chain_is_what_a_server_would_accept() -
     ]
 
 
-def test_twenty_peers_ready_for_a_liar_elect_what_the_dense_form_elects() -> None:
+def test_twenty_peers_ready_for_a_byzantine_one_elect_what_the_dense_form_elects() -> None:
     place = world(clients=20, budget=5, neighbours=6, rounds=10)
     ring = sorted({(0, 19)} | {(int(i), int(j)) for i, j in place.edges})
     peers = PeerElection(
-        clients=20, budget=5, seed=4, edges=ring, couplings=np.full(len(ring), 0.1), rounds=10, faults=1, lying=True
+        clients=20,
+        budget=5,
+        seed=4,
+        edges=ring,
+        couplings=np.full(len(ring), 0.1),
+        rounds=10,
+        max_faulty=1,
+        byzantine=True,
     )
     dense = BpUcb(clients=20, budget=5, seed=4)
     for slot in range(1, 6):
@@ -264,7 +271,7 @@ def test_parameters_that_cannot_work_are_refused() -> None:
     for changes, match in (
         ({"couplings": [0.1]}, "couplings must be"),
         ({"edges": [[0, 1]], "couplings": [0.1]}, "cut off from each other"),
-        ({"faults": 1}, "does not survive 1 faults"),
+        ({"max_faulty": 1}, "does not survive 1 faulty peers"),
         ({"couplings": [0.1, math.inf]}, "couplings must be"),
         ({"edges": [[0, 1], [1, 9]]}, "outside"),
         ({"budget": 9}, "budget"),

@@ -7,7 +7,7 @@ federation's server needs `PeerConfig`, a verifier and `CertificateChain`, and n
 from fedelect.protocol.belief_exchange import BeliefExchange
 from fedelect.protocol.chain import Admission, CertificateChain
 from fedelect.protocol.codec import FRAME_LIMIT, decode_message, decode_record, encode
-from fedelect.protocol.configuration import MEMORY, RULES, PeerConfig
+from fedelect.protocol.configuration import MEMORY, RULES, ElectionSettings, PeerConfig
 from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
@@ -59,6 +59,7 @@ __all__ = [
     "CohortAgreed",
     "Deadline",
     "Effect",
+    "ElectionSettings",
     "Entry",
     "Event",
     "GossipMessage",

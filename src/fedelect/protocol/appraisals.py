@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.chain import HISTORY_LIMIT, CertificateChain
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.election import empty_statistics
 from fedelect.protocol.statements import Appraisal, Certificate
 from fedelect.rules import CohortStatistics
 from fedelect.vocabulary import Cohort
@@ -34,7 +35,7 @@ class Appraisals:
     def _clear(self) -> None:
         """Nothing of history is counted yet."""
         config = self._config
-        self._played = CohortStatistics(config.budget, forgetting=config.forgetting, memory=config.memory)
+        self._played = empty_statistics(config.settings)
         self._tried: set[int] = set()
         self._last = config.digest  # the certificate up to which all is counted
         self._trained: Cohort | None = None  # its cohort
@@ -70,7 +71,7 @@ class Appraisals:
 
     def lacking(self) -> tuple[bytes, ...]:
         """Certificates of history whose appraisal is not known, oldest first; as many as may be asked for at once."""
-        if self._config.rule != "bp-gp":
+        if self._config.settings.rule != "bp-gp":
             return ()
         self._count()
         ahead = self._chain.after((self._last,), limit=len(self._chain))

@@ -1,9 +1,9 @@
 """Who is still waited for in this slot.
 
-Time comes in ticks, the resend intervals. A neighbour that is silent for `patience` ticks has gone. One that is lost,
-for the host's links cannot reach it, has gone at once; but if all are lost, it is rather this peer that is cut off, and
-it waits as ever. One that speaks but does not deliver is given up later, after as long as an honest neighbour may
-itself have to wait for f others that have gone. Giving up wrongly costs a decision at worst, never agreement.
+Time is counted in ticks, the resend intervals. A neighbour that is silent for `silent_intervals` ticks has gone. A lost
+neighbour, which the host's links cannot reach, has gone at once; if all are lost, this peer itself is cut off and waits
+as usual. A neighbour that sends messages but not the awaited one is given up later: after as long as an honest
+neighbour may have to wait for f others that have gone. Giving up wrongly costs a decision at worst, never agreement.
 """
 
 from collections.abc import Iterable
@@ -14,16 +14,18 @@ class Attendance:
 
     Args:
         neighbours: Their numbers.
-        patience: Ticks of silence after which a neighbour has gone.
-        faults: f.
+        silent_intervals: Ticks of silence after which a neighbour has gone.
+        max_faulty: f.
         lost: Who cannot be reached. Kept, not copied: it outlives the slot.
     """
 
-    def __init__(self, neighbours: Iterable[int], *, patience: int, faults: int, lost: set[int] | None = None) -> None:
+    def __init__(
+        self, neighbours: Iterable[int], *, silent_intervals: int, max_faulty: int, lost: set[int] | None = None
+    ) -> None:
         self._silent = dict.fromkeys(neighbours, 0)
         self._owing = dict.fromkeys(self._silent, 0)
-        self._patience = patience
-        self._limit = (faults + 2) * patience
+        self._silent_intervals = silent_intervals
+        self._limit = (max_faulty + 2) * silent_intervals
         self._lost = set() if lost is None else lost
 
     def heard(self, neighbour: int) -> None:
@@ -43,4 +45,4 @@ class Attendance:
         """Whether to go on without it."""
         if neighbour in self._lost and len(self._lost) < len(self._silent):
             return True
-        return self._silent[neighbour] >= self._patience or self._owing[neighbour] >= self._limit
+        return self._silent[neighbour] >= self._silent_intervals or self._owing[neighbour] >= self._limit

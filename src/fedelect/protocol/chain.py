@@ -205,6 +205,6 @@ def statement_fault(statement: Statement, config: PeerConfig) -> str | None:
         return f"slots are numbered from 1, got {statement.slot}"
     if list(cohort) != sorted(set(cohort)) or not all(0 <= client < config.clients for client in cohort):
         return f"a cohort is different clients in order, got {list(cohort)}"
-    if len(cohort) != config.budget:
-        return f"a cohort has {config.budget} members, got {list(cohort)}"
+    if len(cohort) != config.settings.budget:
+        return f"a cohort has {config.settings.budget} members, got {list(cohort)}"
     return None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from fedelect.errors import AvailabilityError
-from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.configuration import ElectionSettings, PeerConfig
 from fedelect.protocol.statements import SignedValue
 from fedelect.rules import COLD_START_LIMIT, CohortStatistics, SetPrior, belief_value, elect_set
 from fedelect.rules.cold_start import ColdStart
@@ -44,21 +44,20 @@ def decide(
     Raises:
         AvailabilityError: Fewer than K clients can be elected.
     """
+    clients, settings = config.clients, config.settings
     claims = {client: value for client, value in values.items() if value is not None}
-    eligible = np.zeros(config.clients, dtype=np.bool_)
+    eligible = np.zeros(clients, dtype=np.bool_)
     eligible[list(claims)] = True
     if available is not None:
-        here = np.zeros(config.clients, dtype=np.bool_)
+        here = np.zeros(clients, dtype=np.bool_)
         here[list(available)] = True
         eligible &= here
     count = np.count_nonzero(eligible)
-    if count < config.budget:
-        raise AvailabilityError(
-            f"{count} of {config.clients} clients can be elected but a cohort takes {config.budget}"
-        )
-    sets, tried = played or (CohortStatistics(config.budget, forgetting=config.forgetting, memory=config.memory), ())
-    by_set = config.rule == "bp-gp"
-    cold_start = ColdStart(config.clients, config.budget, config.seed)
+    if count < settings.budget:
+        raise AvailabilityError(f"{count} of {clients} clients can be elected but a cohort takes {settings.budget}")
+    sets, tried = played or (empty_statistics(settings), ())
+    by_set = settings.rule == "bp-gp"
+    cold_start = ColdStart(clients, settings.budget, settings.seed)
     cold_start.mark_tried(tried if by_set else tuple(np.flatnonzero(pulls).tolist()))
     opening = not by_set or len(sets) < COLD_START_LIMIT
     fresh = cold_start.next_cohort(slot, eligible) if opening else None
@@ -67,15 +66,20 @@ def decide(
     if by_set:
         return _by_set(sets, config, slot, np.flatnonzero(eligible))
     return elect(
-        _numbers(claims, "mean", config.clients),
+        _numbers(claims, "mean", clients),
         np.maximum(pulls, 1),  # a client that has no value may be untried; it is not eligible then
-        _numbers(claims, "belief", config.clients),
+        _numbers(claims, "belief", clients),
         slot=slot,
-        budget=config.budget,
-        exploration=config.optimism,
-        tie_seed=config.seed,
+        budget=settings.budget,
+        exploration=settings.exploration_weight,
+        tie_seed=settings.seed,
         eligible=np.flatnonzero(eligible),
     )
+
+
+def empty_statistics(settings: ElectionSettings) -> CohortStatistics:
+    """Cohort statistics before the first observation, as the rule "bp-gp" starts."""
+    return CohortStatistics(settings.budget, forgetting=settings.forgetting, memory=settings.memory)
 
 
 def worth_of(values: Mapping[int, SignedValue | None], clients: int) -> float:
@@ -92,7 +96,7 @@ def _by_set(sets: CohortStatistics, config: PeerConfig, slot: int, eligible: Int
 
 @functools.lru_cache(maxsize=8)  # the search takes its time; simulated peers, who share a process, share its result
 def _elected(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligible: tuple[int, ...]) -> Election:
-    cohorts = np.frombuffer(evidence[0], dtype=np.int64).reshape(-1, config.budget)
+    cohorts = np.frombuffer(evidence[0], dtype=np.int64).reshape(-1, config.settings.budget)
     means, weights, scatter, noise = (np.frombuffer(part) for part in evidence[1:])
     return elect_set(
         cohorts,
@@ -101,8 +105,8 @@ def _elected(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligibl
         scatter,
         clients=config.clients,
         slot=slot,
-        exploration=config.optimism,
-        seed=config.seed,
+        exploration=config.settings.exploration_weight,
+        seed=config.settings.seed,
         prior=SetPrior(),
         added_noise=noise,
         eligible=np.array(eligible),

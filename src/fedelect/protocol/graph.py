@@ -35,30 +35,31 @@ def neighbourhoods(
     return tuple({neighbour: links[neighbour] for neighbour in sorted(links)} for links in near)
 
 
-def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], faults: int) -> int:
-    """The largest diameter that is left after any at most `faults` clients have failed.
+def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_faulty: int) -> int:
+    """The largest diameter that is left after any at most `max_faulty` clients have failed.
 
     Raises:
         ConfigurationError: Some such failure cuts the graph in two (or leaves nobody), so that flooding cannot reach
-            everyone: its connectivity is not above `faults`.
+            everyone: its connectivity is not above `max_faulty`.
     """
-    if math.comb(clients, min(faults, clients)) > _MOST_CASES:
+    if math.comb(clients, min(max_faulty, clients)) > _MOST_CASES:
         raise ConfigurationError(
-            f"{faults} faults among {clients} clients are too many cases to check; lower `faults` or split the clients"
+            f"{max_faulty} faulty peers among {clients} clients are too many cases to check; lower `max_faulty` or "
+            f"split the clients"
         )
     near = [0] * clients
     for one, other in edges:
         near[one] |= 1 << other
         near[other] |= 1 << one
     worst = 0
-    for count in range(min(faults, clients) + 1):
+    for count in range(min(max_faulty, clients) + 1):
         for failed in itertools.combinations(range(clients), count):
             diameter = _diameter(near, ~sum(1 << client for client in failed), clients)
             if diameter is None:
                 without = f"without clients {list(failed)} the others are" if failed else "some clients are"
                 raise ConfigurationError(
-                    f"the graph does not survive {faults} faults: {without} cut off from each other; add links"
-                    + (" or lower `faults`" if faults else "")
+                    f"the graph does not survive {max_faulty} faulty peers: {without} cut off from each other; "
+                    f"add links" + (" or lower `max_faulty`" if max_faulty else "")
                 )
             worst = max(worst, diameter)
     return worst

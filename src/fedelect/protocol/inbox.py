@@ -55,8 +55,10 @@ def _check_history(message: Request | Answer, config: PeerConfig) -> None:
     limit = _LONGEST_LOCATOR if isinstance(message, HistoryRequest) else HISTORY_LIMIT
     items: tuple[object, ...]
     if isinstance(message, AppraisalRequest | AppraisalMessage):
-        if config.rule != "bp-gp":
-            raise RemoteProtocolError(f"client {message.sender} spoke of appraisals; the rule {config.rule} has none")
+        if config.settings.rule != "bp-gp":
+            raise RemoteProtocolError(
+                f"client {message.sender} spoke of appraisals; the rule {config.settings.rule} has none"
+            )
         items = message.certificates if isinstance(message, AppraisalRequest) else message.appraisals
     else:
         items = message.locator if isinstance(message, HistoryRequest) else message.certificates
@@ -67,10 +69,10 @@ def _check_history(message: Request | Answer, config: PeerConfig) -> None:
 
 
 def _check_belief(message: BeliefMessage, config: PeerConfig, coupling: float) -> None:
-    if config.reading == "evidence":
+    if config.settings.reading == "evidence":
         raise RemoteProtocolError(f'client {message.sender} sent a belief message; the "evidence" reading has none')
-    if not 1 <= message.round <= config.rounds:
-        raise RemoteProtocolError(f"client {message.sender} sent round {message.round} of {config.rounds}")
+    if not 1 <= message.round <= config.settings.rounds:
+        raise RemoteProtocolError(f"client {message.sender} sent round {message.round} of {config.settings.rounds}")
     if not math.isfinite(message.value):
         raise RemoteProtocolError(f"client {message.sender} sent the message {message.value!r}; it must be finite")
     # tanh(nu) = tanh(J) tanh(cavity), and damping only mixes such messages: no honest one is larger than the coupling.

@@ -174,7 +174,7 @@ class Memory:
     def _unearned(self, value: SignedValue) -> str | None:
         if math.isnan(value.mean):
             return None
-        if self._config.rule == "bp-gp":
+        if self._config.settings.rule == "bp-gp":
             return "it holds a mean, which nobody is to tell under the rule bp-gp"
         if self.chain.elections(value.client):
             return None

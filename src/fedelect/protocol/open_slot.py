@@ -17,7 +17,16 @@ from fedelect.protocol.election import Played, decide, worth_of
 from fedelect.protocol.flooding import Flood
 from fedelect.protocol.messages import BeliefMessage, GossipMessage
 from fedelect.protocol.proofs import Proof
-from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote, map_hash, one_nan, sealed
+from fedelect.protocol.statements import (
+    Appraisal,
+    Certificate,
+    SignedValue,
+    Statement,
+    Vote,
+    canonical_float,
+    map_hash,
+    sealed,
+)
 from fedelect.protocol.transitions import State
 from fedelect.protocol.voting import Ballots
 from fedelect.vocabulary import Ints
@@ -36,6 +45,7 @@ class OpenSlot:
 
     def __init__(self, config: PeerConfig, client: int, slot: int, previous: bytes, lost: set[int]) -> None:
         self._config = config
+        self._settings = config.settings
         self._client = client
         self._slot = slot
         self._couplings = config.neighbours[client]
@@ -43,7 +53,12 @@ class OpenSlot:
         self._settled: BeliefSettled | None = None
         self.available: tuple[int, ...] | None = None  # who can train, if the host said so
         self.voted: tuple[Statement, tuple[float, ...]] | None = None  # what for, and the indices behind it
-        self.attendance = Attendance(self._couplings, patience=config.patience, faults=config.faults, lost=lost)
+        self.attendance = Attendance(
+            self._couplings,
+            silent_intervals=self._settings.silent_intervals,
+            max_faulty=self._settings.max_faulty,
+            lost=lost,
+        )
         self.rebase(previous)
 
     def rebase(self, previous: bytes) -> None:
@@ -54,9 +69,9 @@ class OpenSlot:
 
     def start(self, opinion: float) -> list[Effect]:
         """The moments to be told of, and, unless the opinion alone makes the belief, round 1 of the messages."""
-        waits = ((Wait.SLOT, self._config.slot_s), (Wait.RESEND, self._config.resend_s))
+        waits = ((Wait.SLOT, self._settings.slot_s), (Wait.RESEND, self._settings.resend_s))
         effects: list[Effect] = [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
-        if self._config.reading == "evidence":
+        if self._settings.reading == "evidence":
             self._settled = BeliefSettled(self._slot, float(evidence_belief(np.array(opinion))), 0.0)
             return effects
         return effects + self._start_exchange(opinion)
@@ -71,15 +86,15 @@ class OpenSlot:
 
     def claim(self, mean: float, belief: float, blind: bytes) -> SignedValue:
         """This client's value, not signed yet."""
-        numbers = one_nan(mean), one_nan(belief)
+        numbers = canonical_float(mean), canonical_float(belief)
         return SignedValue(self._config.digest, self._slot, self.previous, self._client, *numbers, blind)
 
     def _start_exchange(self, opinion: float) -> list[Effect]:
         self.exchange = BeliefExchange(
             tuple(self._couplings),
             np.array(list(self._couplings.values())),
-            rounds=self._config.rounds,
-            damping=self._config.damping,
+            rounds=self._settings.rounds,
+            damping=self._settings.damping,
             opinion=opinion,
         )
         return [*self._beliefs(self.exchange.start()), *self.forgo_gone()]
@@ -123,7 +138,7 @@ class OpenSlot:
         """
         config, values = self._config, self.flood.frozen_values()
         hashed = map_hash(values, self.available)
-        by_set = config.rule == "bp-gp"
+        by_set = config.settings.rule == "bp-gp"
         worth = worth_of(values, config.clients) if by_set else math.nan
         past = played(worth) if by_set else None
         cohort, indices = decide(
@@ -198,7 +213,7 @@ class OpenSlot:
             voters = set(self.ballots.voters())
             missing = tuple(client for client in range(self._config.clients) if client not in voters)
             what = f"{self._config.quorum} equal votes, got {self.ballots.most()}; no vote came from clients"
-        seconds = f"client {self._client} waited {self._config.slot_s:g} s for"
+        seconds = f"client {self._client} waited {self._settings.slot_s:g} s for"
         return SlotSkipped(self._slot, f"{seconds} {what} {', '.join(map(str, missing)) or 'none'}", missing)
 
     def _spread(self, votes: Iterable[Vote]) -> list[Effect]:

@@ -203,7 +203,8 @@ class Peer:
         self._now.tick()
         effects = self._go_on()
         if self.state in OPEN:
-            effects += [*self._now.resend(), *self._history.ask_again(), SetDeadline(deadline, self.config.resend_s)]
+            again = SetDeadline(deadline, self.config.settings.resend_s)
+            effects += [*self._now.resend(), *self._history.ask_again(), again]
         return self._timely(effects)
 
     def neighbour_lost(self, neighbour: int) -> list[Effect]:

@@ -27,7 +27,7 @@ class TwoValues:
 
     @property
     def client(self) -> int:
-        """The liar."""
+        """The client that misbehaved."""
         return self.one.client
 
 
@@ -40,7 +40,7 @@ class TwoVotes:
 
     @property
     def client(self) -> int:
-        """The liar."""
+        """The client that misbehaved."""
         return self.one.client
 
 
@@ -53,7 +53,7 @@ class ImpossibleMove:
 
     @property
     def client(self) -> int:
-        """The liar."""
+        """The client that misbehaved."""
         return self.one.client
 
 

@@ -81,7 +81,7 @@ class SignedValue:
         return None
 
 
-def one_nan(number: float) -> float:
+def canonical_float(number: float) -> float:
     """`number` with one bit pattern for nan and one for zero."""
     return math.nan if math.isnan(number) else number + 0.0
 

@@ -111,7 +111,7 @@ class Node:
         self._log_path = folder / SLOTS_NAME
         self._addresses = addresses or {}
         self._missing_after_s, self._clock = missing_after_s, clock
-        grace_s, quiet_s = LOST_AFTER * config.resend_s, config.resend_s
+        grace_s, quiet_s = LOST_AFTER * config.settings.resend_s, config.settings.resend_s
         self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=grace_s, quiet_s=quiet_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
@@ -258,7 +258,7 @@ class Node:
         self._tell_phase()
 
     def _propose(self, settled: BeliefSettled) -> list[Effect]:
-        chain, rule = self._peer.chain, self._peer.config.rule
+        chain, rule = self._peer.chain, self._peer.config.settings.rule
         own = self._rewards.claim(chain)
         mean, belief = to_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
         self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)

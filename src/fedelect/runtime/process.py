@@ -152,7 +152,7 @@ def _with_control(
 ) -> Callable[[Notice], None]:
     """Listen on the control socket until `ends`; returns what tells a notice there, too."""
     config = identity.config
-    greeting = Greeting(client=identity.client, configuration=config.digest.hex(), slot_s=config.slot_s)
+    greeting = Greeting(client=identity.client, configuration=config.digest.hex(), slot_s=config.settings.slot_s)
     control = Control(identity.folder, greeting, lambda line: _obey(identity.folder, line, inbox, tell_all))
     ends.callback(control.close)
 

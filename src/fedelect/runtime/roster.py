@@ -1,5 +1,6 @@
 """Who is in the federation and how it elects: the file that all peers and the server share. Nothing in it is secret."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import MEMORY, PeerConfig
+from fedelect.protocol import ElectionSettings, PeerConfig
 
 ROSTER_NAME = "roster.json"
 """What the file is called in every folder."""
@@ -27,25 +28,6 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How they elect; each is described in `fedelect.protocol.PeerConfig`. A roster that names no rule means bp-ucb."""
-
-    budget: int
-    rule: str = "bp-ucb"
-    exploration: float | None = None
-    forgetting: float = 1.0
-    memory: int = MEMORY
-    seed: int = 1
-    reading: str = "ising"
-    rounds: int = 10
-    damping: float = 0.0
-    faults: int = 0
-    lying: bool = False
-    resend_s: float = 0.5
-    patience: int = 8
-    slot_s: float = 60.0
-
-
 class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The federation.
 
@@ -61,7 +43,7 @@ class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     members: tuple[Member, ...]
     edges: tuple[tuple[int, int], ...]
     couplings: tuple[float, ...]
-    settings: Settings
+    settings: ElectionSettings
 
     def config(self) -> PeerConfig:
         """The election's configuration, checked.
@@ -78,7 +60,7 @@ class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             edges=self.edges,
             couplings=self.couplings,
             keys=tuple(bytes.fromhex(member.key) for member in self.members),
-            **msgspec.structs.asdict(self.settings),
+            settings=self.settings,
         )
 
 
@@ -90,11 +72,18 @@ def read_roster(folder: Path) -> Roster:
     """
     path = folder / ROSTER_NAME
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Roster)
+        content = path.read_bytes()
+        roster = msgspec.json.decode(content, type=Roster)
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}; `fedelect peers init` makes one") from error
     except msgspec.MsgspecError as error:
         raise ConfigurationError(f"{path} is no roster: {error}; copy it anew from where it was made") from error
+    unknown = sorted(msgspec.json.decode(content)["settings"].keys() - asdict(roster.settings).keys())
+    if unknown:
+        raise ConfigurationError(
+            f"{path} has unknown settings: {', '.join(unknown)}; known are {', '.join(asdict(roster.settings))}"
+        )
+    return roster
 
 
 def encode_roster(roster: Roster) -> bytes:

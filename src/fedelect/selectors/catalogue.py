@@ -223,11 +223,13 @@ def _value(text: str) -> Any:
     return _list(text) if "," in text else _scalar(text.strip())
 
 
-def _list(text: str) -> list[int | float | str]:
+def _list(text: str) -> list[bool | int | float | str]:
     return [_scalar(item.strip()) for item in text.split(",") if item.strip()]
 
 
-def _scalar(text: str) -> int | float | str:
+def _scalar(text: str) -> bool | int | float | str:
+    if text in ("true", "false"):
+        return text == "true"
     for kind in (int, float):
         try:
             return kind(text)

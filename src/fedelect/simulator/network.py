@@ -21,7 +21,7 @@ Refusal = Callable[[int, Message, RemoteProtocolError], None]
 """Told (client, message, why) when a peer refuses a message."""
 
 Relay = Callable[[Message], Iterable[Message]]
-"""What really goes out in place of a message that a peer sends; for watchers and liars."""
+"""Maps a message that a peer sends to the messages that go out; for observers and Byzantine clients."""
 
 Action = Callable[[], None]
 """Something that is to happen at some moment."""

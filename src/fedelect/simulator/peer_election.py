@@ -10,7 +10,7 @@ stands as soon as one peer has it. Peers that missed it get it before the next s
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -21,11 +21,11 @@ from fedelect.equations.beliefs import Coupling, outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
     BLIND_BYTES,
-    MEMORY,
     BeliefSettled,
     Certificate,
     CohortAgreed,
     Effect,
+    ElectionSettings,
     KeyedHashVerifier,
     Peer,
     PeerConfig,
@@ -53,23 +53,10 @@ class PeerElection(AbstractSelector):
 
     Args:
         clients: N.
-        budget: K.
-        rule: "bp-ucb" or "bp-gp".
-        exploration: As the rule has it; None for its own, as in `BpUcb` or `BpGp`.
-        forgetting: As in `BpGp`; for that rule only.
-        memory: The same.
-        seed: Fixes cold-start groups, ties and the luck of the links.
         edges: (M, 2) undirected links, which connect all clients.
         couplings: (M,) J of each link.
-        reading: "ising" or "evidence".
-        rounds: Rounds of belief messages in each slot.
-        damping: Share of the old message that is kept.
-        faults: How many peers may fail in a slot; the graph must stay connected without them.
-        lying: Whether those may lie, or only crash.
-        resend_s: After how long peers repeat what may be lost, in virtual seconds.
-        patience: After how many such intervals of silence a neighbour is no longer waited for.
-        slot_s: After how long they give a slot up.
         conditions: How links treat messages; a `LinkConditions` or a mapping of its attributes.
+        settings: Attributes of `ElectionSettings`; the seed also fixes the random draws of the links.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
@@ -82,53 +69,27 @@ class PeerElection(AbstractSelector):
         self,
         *,
         clients: int,
-        budget: int,
-        rule: str = "bp-ucb",
-        exploration: float | None = None,
-        forgetting: float = 1.0,
-        memory: int = MEMORY,
-        seed: int,
         edges: ArrayLike,
         couplings: ArrayLike,
-        reading: str = "ising",
-        rounds: int = 10,
-        damping: float = 0.0,
-        faults: int = 0,
-        lying: bool = False,
-        resend_s: float = 0.5,
-        patience: int = 8,
-        slot_s: float = 60.0,
         conditions: LinkConditions | Mapping[str, float] | None = None,
+        **settings: Any,
     ) -> None:
         links = conditions if isinstance(conditions, LinkConditions) else LinkConditions(**(conditions or {}))
-        self._signers = simulated_signers(clients, seed)
+        self._settings = chosen = ElectionSettings(**settings)
+        self._signers = simulated_signers(clients, chosen.seed)
         self._config = PeerConfig(
             clients=clients,
-            budget=budget,
             edges=tuple((int(one), int(other)) for one, other in np.asarray(edges).reshape(-1, 2)),
             couplings=tuple(np.asarray(couplings, dtype=np.float64).tolist()),
             keys=tuple(signer.key for signer in self._signers),
-            rule=rule,
-            exploration=exploration,
-            forgetting=forgetting,
-            memory=memory,
-            seed=seed,
-            reading=reading,
-            rounds=rounds,
-            damping=damping,
-            faults=faults,
-            lying=lying,
-            resend_s=resend_s,
-            patience=patience,
-            slot_s=slot_s,
+            settings=chosen,
         )
-        shared = {field.name: getattr(self._config, field.name) for field in fields(PeerConfig)}
-        left_out = {"keys", "edges", "couplings", *(("rule", "forgetting", "memory") if rule == "bp-ucb" else ())}
-        parameters = {name: value for name, value in shared.items() if name not in left_out}
-        parameters |= {"exploration": self._config.optimism}
+        parameters = {"clients": clients} | asdict(chosen) | {"exploration": chosen.exploration_weight}
+        if chosen.rule == "bp-ucb":
+            del parameters["rule"], parameters["forgetting"], parameters["memory"]
         parameters |= {"edges": [list(edge) for edge in self._config.edges]}
         parameters |= {"couplings": list(self._config.couplings), "conditions": asdict(links)}
-        super().__init__(clients=clients, budget=budget, parameters=parameters)
+        super().__init__(clients=clients, budget=chosen.budget, parameters=parameters)
         self._conditions = links
         self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
         self._total = np.zeros(clients)  # their sum
@@ -148,20 +109,17 @@ class PeerElection(AbstractSelector):
         *,
         seed: int,
         coupling: Coupling | None = None,
+        conditions: LinkConditions | None = None,
         **settings: Any,
     ) -> Self:
-        """The peers of a scenario's clients; `settings` may be the rule and its parameters, `faults`, deadlines, ..."""
-        beliefs = scenario.config.beliefs
+        """The peers of a scenario's clients; `settings` may hold any other attribute of `ElectionSettings`."""
+        chosen = ElectionSettings.for_scenario(scenario.config, seed=seed, **settings)
         return cls(
             clients=scenario.clients,
-            budget=scenario.config.budget,
-            seed=seed,
             edges=scenario.edges,
             couplings=couplings_of(scenario, coupling),
-            reading=beliefs.reading,
-            rounds=beliefs.rounds,
-            damping=beliefs.damping,
-            **settings,
+            conditions=conditions,
+            **asdict(chosen),
         )
 
     @property
@@ -213,9 +171,9 @@ class PeerElection(AbstractSelector):
         def host(client: int, effect: Effect) -> list[Effect]:
             if isinstance(effect, BeliefSettled):
                 settled[client], peer = effect, self._peers[client]
-                mean, belief, rule = float(means[client]), effect.belief, self._config.rule
+                mean, belief, rule = float(means[client]), effect.belief, self._settings.rule
                 claim = to_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
-                blind = stream(self._config.seed, "blind", slot, client).bytes(BLIND_BYTES)  # the same if held again
+                blind = stream(self._settings.seed, "blind", slot, client).bytes(BLIND_BYTES)  # the same if held again
                 return peer.propose(*claim, blind, available)
             if isinstance(effect, Persist):
                 self._disks.store(client, effect.record)
@@ -232,9 +190,9 @@ class PeerElection(AbstractSelector):
             self._peers,
             host,
             self._conditions,
-            seed=self._config.seed,
+            seed=self._settings.seed,
             name=("slot", slot),
-            limit_s=2.0 * self._config.slot_s,  # all slot deadlines pass at slot_s
+            limit_s=2.0 * self._settings.slot_s,  # all slot deadlines pass at slot_s
         )
         for client, peer in enumerate(self._peers):
             network.post(client, peer.begin_slot(slot, float(self._opinions[client])))
@@ -248,7 +206,7 @@ class PeerElection(AbstractSelector):
 
     def _summary(self, slot: int, settled: Mapping[int, BeliefSettled], traffic: Traffic) -> PeerExchange:
         residual = max((one.residual for one in settled.values()), default=0.0)
-        rounds = self._config.rounds if self._config.reading == "ising" else 0
+        rounds = self._settings.rounds if self._settings.reading == "ising" else 0
         beliefs = np.array([settled[n].belief if n in settled else np.nan for n in range(self.clients)])
         reason = self._result if isinstance(self._result, str) else None
         outcome = outcome_of(rounds, residual)

@@ -82,7 +82,7 @@ class PeerDisks:
     def memory(self) -> dict[str, Any]:
         """That as JSON-able values; of each certificate, under "bp-gp", its appraisal and who lacks it."""
         memory: dict[str, Any] = {"before": [_brief(certificate) for certificate in self.certificates]}
-        if self._config.rule == "bp-gp":
+        if self._config.settings.rule == "bp-gp":
             known = {name: one for kept in self._before for name, one in kept.items()}
             appraisals = [known[certificate.identity] for certificate in self.certificates]
             memory["appraisals"] = [

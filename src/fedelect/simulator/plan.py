@@ -98,8 +98,8 @@ def elected_by_peers(
     loss: float = 0.0,
     repetition: float = 0.0,
     longest_delay_s: float = 0.05,
-    faults: int = 0,
-    lying: bool = False,
+    max_faulty: int = 0,
+    byzantine: bool = False,
     slot_s: float = 60.0,
 ) -> PeerElection:
     """BP-UCB or BP-GP elected by simulated peers along the scenario's graph, message by message.
@@ -114,8 +114,8 @@ def elected_by_peers(
         loss: Probability that a message is lost.
         repetition: Probability that a message arrives twice.
         longest_delay_s: Longest delay of a message in virtual seconds; the shortest is a fifth of it.
-        faults: How many peers may fail in a slot; the graph must stay connected without them.
-        lying: Whether those may lie, or only crash: with it, a certificate takes more signatures.
+        max_faulty: Peers that may fail in a slot; the graph must stay connected without them.
+        byzantine: Whether those may send anything, or only crash: with it, a certificate takes more signatures.
         slot_s: Virtual seconds after which the peers give a slot up.
     """
     conditions = LinkConditions(
@@ -128,8 +128,8 @@ def elected_by_peers(
         forgetting=forgetting,
         memory=memory,
         seed=seed,
-        faults=faults,
-        lying=lying,
+        max_faulty=max_faulty,
+        byzantine=byzantine,
         slot_s=slot_s,
         conditions=conditions,
     )

@@ -138,7 +138,7 @@ def test_what_a_neighbour_shows_takes_room_only_as_far_as_it_is_kept() -> None:
 
 
 def test_silence_is_patience_and_owing_is_more_patience() -> None:
-    attendance = Attendance([1, 2, 3], patience=2, faults=1)
+    attendance = Attendance([1, 2, 3], silent_intervals=2, max_faulty=1)
     for tick in range(1, 8):
         attendance.heard(1)
         attendance.heard(3)
@@ -148,7 +148,7 @@ def test_silence_is_patience_and_owing_is_more_patience() -> None:
         assert not attendance.gone(3)
     attendance.heard(1)
     assert attendance.gone(1)  # for the slot
-    back = Attendance([1], patience=2, faults=1)
+    back = Attendance([1], silent_intervals=2, max_faulty=1)
     back.tick([1])
     back.tick([1])
     assert back.gone(1)

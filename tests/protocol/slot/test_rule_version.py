@@ -9,7 +9,7 @@ import pytest
 from tests.protocol.election_kit import config, value
 
 from fedelect import rules
-from fedelect.protocol import PeerConfig, configuration, decide, election, simulated_signers
+from fedelect.protocol import ElectionSettings, PeerConfig, configuration, decide, election, simulated_signers
 from fedelect.rules import RULE_VERSION, CohortStatistics, SetPrior, posterior, search
 from fedelect.rules import cohort_statistics as played_module
 from fedelect.seeds import stream
@@ -36,14 +36,10 @@ def elected(budget: int, cohorts: int, slot: int, *, forgetting: float = 1.0, me
     """The election after so many slots of one fixed history."""
     shared = PeerConfig(
         clients=CLIENTS,
-        budget=budget,
         edges=EDGES,
         couplings=(0.1,) * CLIENTS,
         keys=KEYS,
-        rule="bp-gp",
-        forgetting=forgetting,
-        memory=memory,
-        seed=5,
+        settings=ElectionSettings(budget=budget, rule="bp-gp", forgetting=forgetting, memory=memory, seed=5),
     )
     draws = stream(5, "history", budget)
     played = CohortStatistics(budget, forgetting=forgetting, memory=memory)

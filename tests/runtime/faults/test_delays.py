@@ -22,7 +22,7 @@ def test_delay_and_jitter_on_some_links_and_one_way_only_cost_time_and_change_no
             address = {client: member.address for client, member in enumerate(fed.roster.members)}
             reroute(fed.folders, ((i, j, relays.to(address[j], late=("forth",))) for i, j in LATE))
 
-        with real(tmp_path / "fed", where, prepare=prepare, resend_s=0.5, patience=20, slot_s=60.0) as fed:
+        with real(tmp_path / "fed", where, prepare=prepare, resend_s=0.5, silent_intervals=20, slot_s=60.0) as fed:
             began = time.monotonic()
             cohorts = hold_all(fed.server, where, SLOTS, within_s=90.0)
             took = time.monotonic() - began

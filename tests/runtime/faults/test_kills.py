@@ -77,7 +77,7 @@ def rejoin(fed: Real, victims: tuple[int, ...]) -> None:
 
 def test_two_peers_killed_in_any_phase_hold_nobody_up_split_nothing_and_rejoin(tmp_path: Path) -> None:
     where = place(clients=CLIENTS, budget=2, rounds=5)
-    settings: dict[str, Any] = {"faults": 2, "resend_s": 0.3, "patience": 40, "slot_s": 90.0}
+    settings: dict[str, Any] = {"max_faulty": 2, "resend_s": 0.3, "silent_intervals": 40, "slot_s": 90.0}
     struck: dict[str, int] = {}
     slot = 0
     with Relays() as relays:  # over slow links phases follow one by one

@@ -33,7 +33,13 @@ def test_a_member_that_lies_is_proven_excluded_and_holds_nobody_up(
     tmp_path: Path, habit: str, proof: type[Proof]
 ) -> None:
     wraps = {LIAR: (sys.executable, lying_peer.__file__, habit)}
-    settings: dict[str, Any] = {"faults": 1, "lying": True, "resend_s": 0.3, "patience": 20, "slot_s": 60.0}
+    settings: dict[str, Any] = {
+        "max_faulty": 1,
+        "byzantine": True,
+        "resend_s": 0.3,
+        "silent_intervals": 20,
+        "slot_s": 60.0,
+    }
     with real(tmp_path / "fed", place(), wraps=wraps, **settings) as fed:
         for slot in range(1, SLOTS + 1):
             fed.begin(slot, range(5))

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from fedelect.errors import ConfigurationError
+from fedelect.protocol import ElectionSettings
 from fedelect.runtime.identity import (
     CA_NAME,
     CERTIFICATE_NAME,
@@ -18,10 +19,10 @@ from fedelect.runtime.identity import (
     new_signing_key,
     read_identity,
 )
-from fedelect.runtime.roster import ROSTER_NAME, Settings, encode_roster, read_roster
+from fedelect.runtime.roster import ROSTER_NAME, encode_roster, read_roster
 from fedelect.runtime.signing import Ed25519Signer
 
-SETTINGS = Settings(budget=1, exploration=0.1 + 0.2)
+SETTINGS = ElectionSettings(budget=1, exploration=0.1 + 0.2)
 
 
 @pytest.fixture
@@ -119,3 +120,20 @@ def test_two_members_at_one_address_are_refused(fed: Path) -> None:
     (fed / "server" / ROSTER_NAME).write_bytes(encode_roster(wrong))
     with pytest.raises(ConfigurationError, match="share a name or an address"):
         read_roster(fed / "server").config()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        (b'"max_faulty"', b'"faulty"', "unknown settings: faulty; known are budget, rule"),
+        (b'"rule": "bp-ucb"', b'"rule": "dictator"', "is no roster: rule must be one of"),
+        (b'"byzantine": false', b'"byzantine": "no"', "is no roster: Expected `bool`"),
+    ],
+)
+def test_settings_that_no_election_has_are_refused(fed: Path, old: bytes, new: bytes, match: str) -> None:
+    path = fed / "server" / ROSTER_NAME
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    with pytest.raises(ConfigurationError, match=match):
+        read_roster(path.parent)

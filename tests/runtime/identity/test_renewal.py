@@ -9,6 +9,7 @@ import pytest
 from cryptography import x509
 
 from fedelect.errors import ConfigurationError
+from fedelect.protocol import ElectionSettings
 from fedelect.runtime.host_messages import Notice, Trouble
 from fedelect.runtime.identity import (
     CA_NAME,
@@ -23,7 +24,7 @@ from fedelect.runtime.identity import (
 )
 from fedelect.runtime.identity.files import CA_KEY_NAME
 from fedelect.runtime.process import mind_expiry, serve
-from fedelect.runtime.roster import ROSTER_NAME, Settings
+from fedelect.runtime.roster import ROSTER_NAME
 from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
 
 
@@ -34,7 +35,7 @@ def fed(tmp_path: Path) -> Path:
 
 def federation(out: Path) -> Path:
     addresses = ("127.0.0.1:7001", "localhost:7002")
-    found(out, addresses=addresses, edges=((0, 1),), couplings=(0.1,), settings=Settings(budget=1))
+    found(out, addresses=addresses, edges=((0, 1),), couplings=(0.1,), settings=ElectionSettings(budget=1))
     return out
 
 

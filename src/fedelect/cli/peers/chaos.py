@@ -14,19 +14,19 @@ def chaos(
     seeds: Annotated[str, typer.Option(help="Which runs: FIRST:END (END not included), or one number.")] = "0:100",
     clients: Annotated[int, typer.Option(help="Peers in each run.")] = 7,
     slots: Annotated[int, typer.Option(help="Slots to elect for in each run.")] = 5,
-    faults: Annotated[int, typer.Option(help="How many failing peers the configuration is ready for.")] = 1,
+    max_faulty: Annotated[int, typer.Option(help="Failing peers that the configuration tolerates.")] = 1,
     rule: Annotated[str, typer.Option(help="How cohorts are elected: bp-ucb or bp-gp.")] = "bp-ucb",
-    liars: Annotated[int, typer.Option(help="How many peers lie; at most `faults`.")] = 0,
+    byzantine: Annotated[int, typer.Option(help="Byzantine peers; at most --max-faulty.")] = 0,
     calm: Annotated[
         bool,
-        typer.Option("--calm", help="No loss, no partitions, at most `faults` crashes: every slot must be decided."),
+        typer.Option("--calm", help="No loss, no partitions, at most --max-faulty crashes: all slots must be decided."),
     ] = False,
 ) -> None:
     """Let simulated peers crash, restart, lose messages, be cut off and lie, and check that no slot is ever split.
 
     A run that breaks a promise is named by its seed, and the exit code is 1.
     """
-    plan = ChaosPlan(clients=clients, slots=slots, faults=faults, liars=liars, calm=calm, rule=rule)
+    plan = ChaosPlan(clients=clients, slots=slots, max_faulty=max_faulty, byzantine=byzantine, calm=calm, rule=rule)
     numbers = _numbers(seeds)
     console = Console()
     decided = skipped = split = broken = 0
@@ -69,8 +69,8 @@ def chaos(
 
 def _command(plan: ChaosPlan) -> str:
     """What to type to repeat a run of this plan."""
-    options = f"--clients {plan.clients} --slots {plan.slots} --faults {plan.faults} --rule {plan.rule}"
-    return f"fedelect chaos --seeds SEED {options} --liars {plan.liars}{' --calm' if plan.calm else ''}"
+    options = f"--clients {plan.clients} --slots {plan.slots} --max-faulty {plan.max_faulty} --rule {plan.rule}"
+    return f"fedelect chaos --seeds SEED {options} --byzantine {plan.byzantine}{' --calm' if plan.calm else ''}"
 
 
 def _numbers(text: str) -> range:

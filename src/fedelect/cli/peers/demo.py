@@ -23,7 +23,7 @@ def demo(
     scenario: Annotated[str, typer.Option(help="Preset or TOML file with a linear model.")] = "digits",
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
     rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
-    faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
+    max_faulty: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder to make; it must not hold anything.")] = Path("runs/peers"),
 ) -> None:
     """Start real peers on this machine, let them elect who trains, slot by slot, and write a report.
@@ -41,7 +41,7 @@ def demo(
     try:
         with Live(view, console=console, refresh_per_second=4):
             folder = play_demo(
-                Demo(config=config, slots=slots, seed=seed, rule=rule, faults=faults),
+                Demo(config=config, slots=slots, seed=seed, rule=rule, max_faulty=max_faulty),
                 load_data(config, scenario),
                 out,
                 command=shlex.join(["fedelect", *sys.argv[1:]]),

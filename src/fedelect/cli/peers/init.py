@@ -48,10 +48,12 @@ def init(
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes cold-start groups and ties.")] = 1,
     rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
-    faults: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
-    lying: Annotated[bool, typer.Option("--lying", help="Those may also lie; takes more signatures.")] = False,
+    max_faulty: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
+    byzantine: Annotated[
+        bool, typer.Option("--byzantine", help="Those may also send anything; takes more signatures.")
+    ] = False,
     slot_s: Annotated[float, typer.Option(help="Seconds after which peers give a slot up.")] = 60.0,
-    patience: Annotated[
+    silent_intervals: Annotated[
         int,
         typer.Option(help="Half seconds of silence after which a neighbour is not waited for; on Flower 120 or more."),
     ] = 8,
@@ -72,7 +74,13 @@ def init(
         edges=edges,
         couplings=couplings,
         settings=settings_for(
-            config, seed=seed, rule=rule, faults=faults, lying=lying, slot_s=slot_s, patience=patience
+            config,
+            seed=seed,
+            rule=rule,
+            max_faulty=max_faulty,
+            byzantine=byzantine,
+            slot_s=slot_s,
+            silent_intervals=silent_intervals,
         ),
         keys=None if keys is None else _keys(keys),
     )

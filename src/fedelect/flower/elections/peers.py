@@ -61,7 +61,7 @@ class CertificateSource:
             framework="da",
             seed=self.roster.settings.seed,
             clients=self._config.clients,
-            budget=self._config.budget,
+            budget=self._config.settings.budget,
             scenario={"configuration": self._config.digest.hex()},
             edges=self.roster.edges,
         )

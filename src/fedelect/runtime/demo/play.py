@@ -44,7 +44,7 @@ class Demo:
         slots: T.
         seed: The run's seed.
         rule: How they elect, "bp-ucb" or "bp-gp".
-        faults: How many peers may fail in a slot; the graph must stay connected without them.
+        max_faulty: Peers that may fail in a slot; the graph must stay connected without them.
         slot_s: After how many seconds peers give a slot up.
         engine: What trains.
     """
@@ -53,7 +53,7 @@ class Demo:
     slots: int
     seed: int = 1
     rule: str = "bp-ucb"
-    faults: int = 0
+    max_faulty: int = 0
     slot_s: float = 60.0
     engine: str = DEFAULT_ENGINE
 
@@ -97,7 +97,7 @@ def play_demo(
     engine = make_engine(demo.engine, demo.config)
     fed, models = out / "fed", out / "models"
     edges, couplings = couplings_for(scenario)
-    settings = settings_for(demo.config, seed=demo.seed, rule=demo.rule, faults=demo.faults, slot_s=demo.slot_s)
+    settings = settings_for(demo.config, seed=demo.seed, rule=demo.rule, max_faulty=demo.max_faulty, slot_s=demo.slot_s)
     if out.exists() and any(out.iterdir()):
         raise ConfigurationError(f"{out} is not empty; name a new folder for the demo")
     with reserve_addresses(scenario.clients) as addresses, threadpool_limits(limits=1, user_api="blas"):

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import PeerConfig
+from fedelect.protocol import ElectionSettings, PeerConfig
 from fedelect.runtime.identity.authority import Authority, common_name
 from fedelect.runtime.identity.files import (
     CA_KEY_NAME,
@@ -27,7 +27,7 @@ from fedelect.runtime.identity.files import (
     read_file,
     write_file,
 )
-from fedelect.runtime.roster import ROSTER_NAME, Member, Roster, Settings, encode_roster, read_roster
+from fedelect.runtime.roster import ROSTER_NAME, Member, Roster, encode_roster, read_roster
 from fedelect.runtime.signing import SECRET_BYTES, Ed25519Signer
 from fedelect.runtime.transport.zenoh_links import TlsFiles
 
@@ -70,7 +70,7 @@ def found(
     addresses: Sequence[str],
     edges: Sequence[tuple[int, int]],
     couplings: Sequence[float],
-    settings: Settings,
+    settings: ElectionSettings,
     keys: Sequence[bytes] | None = None,
 ) -> Roster:
     """Write the folders of a new federation: `ca`, `server` and one for each peer.

@@ -32,14 +32,14 @@ HABITS = (
     "rounds",
     "pushes",
 )
-"""What a liar may make a habit of."""
+"""What a Byzantine client may do."""
 
 PUSHES = (-1e3, -20.0, 20.0, 1e3)
 """Belief messages that would settle a neighbour's belief alone; no coupling lets them through (18.8 is the most)."""
 
 
-class Liar:
-    """One lying client.
+class ByzantineClient:
+    """A client that alters what its honest peer sends.
 
     Args:
         client: Its number.

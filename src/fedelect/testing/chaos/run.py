@@ -25,7 +25,7 @@ from fedelect.protocol import (
 )
 from fedelect.seeds import stream
 from fedelect.simulator.network import Network
-from fedelect.testing.chaos.byzantine import Liar
+from fedelect.testing.chaos.byzantine import ByzantineClient
 from fedelect.testing.chaos.schedule import ChaosPlan, Crash, Schedule, draw
 from fedelect.testing.chaos.watch import Watch
 
@@ -71,7 +71,7 @@ class ChaosRun:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._config = schedule.config
-        self._watch = Watch(self._config, schedule.verifier, schedule.liars)
+        self._watch = Watch(self._config, schedule.verifier, schedule.byzantine)
         self._server = CertificateChain(self._config, schedule.verifier)
         clients = range(self._config.clients)
         self._disks: list[list[Record]] = [[] for _ in clients]
@@ -86,7 +86,7 @@ class ChaosRun:
         self._missed: dict[int, set[int]] = {}  # slot -> honest clients that saw it skipped
         self._side: frozenset[int] = frozenset()  # who is cut off from the rest
         self._lost: set[tuple[int, int]] = set()  # (client, neighbour): what links have said last
-        self._liars = {client: self._liar(client) for client in schedule.liars}
+        self._byzantine = {client: self._make_byzantine(client) for client in schedule.byzantine}
         self._peers = [self._make(client) for client in clients]
         self._network = Network(
             self._peers,
@@ -131,8 +131,8 @@ class ChaosRun:
             refused,
         )
 
-    def _liar(self, client: int) -> Liar:
-        return Liar(
+    def _make_byzantine(self, client: int) -> ByzantineClient:
+        return ByzantineClient(
             client,
             self._schedule.signers[client],
             clients=self._config.clients,
@@ -160,7 +160,7 @@ class ChaosRun:
         peer = self._peers[client]
         if isinstance(effect, BeliefSettled):
             mean, judged = self._rewards[client].claim(peer.chain), self._judged[client]
-            rule = self._config.rule
+            rule = self._config.settings.rule
             claim = to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged)
             return peer.propose(*claim, self._blinds.bytes(BLIND_BYTES))
         if isinstance(effect, Persist):
@@ -168,7 +168,7 @@ class ChaosRun:
         if isinstance(effect, CohortAgreed):
             self._watch.decided(client, effect)
             self._show_server(peer)
-        elif isinstance(effect, SlotSkipped) and client not in self._schedule.liars:
+        elif isinstance(effect, SlotSkipped) and client not in self._schedule.byzantine:
             self._missed.setdefault(effect.slot, set()).add(client)
         return []
 
@@ -193,8 +193,8 @@ class ChaosRun:
     def _relay(self, message: Message) -> Iterable[Message]:
         if self._due(message.sender, "sending"):
             return ()
-        liar, listener = self._liars.get(message.sender), self._liars.get(message.receiver)
-        bent = (message,) if liar is None else tuple(liar.bend(message))
+        speaker, listener = self._byzantine.get(message.sender), self._byzantine.get(message.receiver)
+        bent = (message,) if speaker is None else tuple(speaker.bend(message))
         for one in bent:
             self._watch.message(one)
             if listener is not None:

@@ -7,7 +7,15 @@ from typing import Literal
 import numpy as np
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import RULES, KeyedHashVerifier, PeerConfig, Signer, Verifier, simulated_signers
+from fedelect.protocol import (
+    RULES,
+    ElectionSettings,
+    KeyedHashVerifier,
+    PeerConfig,
+    Signer,
+    Verifier,
+    simulated_signers,
+)
 from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
 
@@ -30,29 +38,27 @@ class ChaosPlan:
     Attributes:
         clients: N.
         slots: How many slots each run tries to elect for.
-        faults: f of the configuration.
-        liars: How many clients lie, at most f; with any, the configuration expects lies.
-        calm: Nothing is lost, repeated or cut, nobody lies, and at most f peers crash, for good: every slot must be
-            decided by all that are left.
+        max_faulty: f of the configuration.
+        byzantine: Number of Byzantine clients, at most f; with any, the configuration expects them.
+        calm: Nothing is lost, repeated or cut, nobody is Byzantine, and at most f peers crash, for good: every slot
+            must be decided by all that are left.
         rule: How cohorts follow from maps, "bp-ucb" or "bp-gp".
         keys: How clients sign.
     """
 
     clients: int = 7
     slots: int = 5
-    faults: int = 1
-    liars: int = 0
+    max_faulty: int = 1
+    byzantine: int = 0
     calm: bool = False
     rule: str = "bp-ucb"
     keys: Keys = simulated_keys
 
     def __post_init__(self) -> None:
-        if not 0 <= self.liars <= self.faults:
-            raise ConfigurationError(
-                f"liars must be from 0 to the {self.faults} faults that the peers are ready for, got {self.liars}"
-            )
-        if self.calm and self.liars:
-            raise ConfigurationError("nobody lies while all is calm; leave out `liars` or `calm`")
+        if not 0 <= self.byzantine <= self.max_faulty:
+            raise ConfigurationError(f"byzantine must be from 0 to max_faulty, {self.max_faulty}, got {self.byzantine}")
+        if self.calm and self.byzantine:
+            raise ConfigurationError("calm runs have no Byzantine peers; leave out `byzantine` or `calm`")
         if self.slots < 1:
             raise ConfigurationError(f"slots must be at least 1, got {self.slots}")
         if self.rule not in RULES:
@@ -101,7 +107,7 @@ class Schedule:
     conditions: LinkConditions
     crashes: tuple[Crash, ...]
     partitions: tuple[Partition, ...]
-    liars: frozenset[int]
+    byzantine: frozenset[int]
     late_s: tuple[float, ...]
     noticed_s: float | None
     rumours: tuple[Rumour, ...]
@@ -109,7 +115,7 @@ class Schedule:
     @property
     def span_s(self) -> float:
         """From the beginning of one slot to that of the next; a little more than peers wait."""
-        return self.config.slot_s + 0.5
+        return self.config.settings.slot_s + 0.5
 
 
 def draw(seed: int, plan: ChaosPlan) -> Schedule:
@@ -117,26 +123,28 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
     rng = stream(seed, "chaos")
     clients = plan.clients
     signers, verifier = plan.keys(clients, seed)
-    edges = _edges(rng, clients, plan.faults)
+    edges = _edges(rng, clients, plan.max_faulty)
     budget = int(rng.integers(1, max(2, clients // 2 + 1)))
     config = PeerConfig(
         clients=clients,
-        budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the opening is soon over
-        rule=plan.rule,
         edges=edges,
         couplings=tuple(rng.normal(0.0, 0.5, len(edges)).tolist()),
         keys=tuple(signer.key for signer in signers),
-        seed=seed,
-        reading="ising" if rng.random() < 0.5 else "evidence",
-        rounds=int(rng.integers(1, 3)),
-        faults=plan.faults,
-        lying=plan.liars > 0,
-        resend_s=0.3,
-        patience=3,
-        slot_s=5.0,
+        settings=ElectionSettings(
+            budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the cold start is soon over
+            rule=plan.rule,
+            seed=seed,
+            reading="ising" if rng.random() < 0.5 else "evidence",
+            rounds=int(rng.integers(1, 3)),
+            max_faulty=plan.max_faulty,
+            byzantine=plan.byzantine > 0,
+            resend_s=0.3,
+            silent_intervals=3,
+            slot_s=5.0,
+        ),
     )
-    long_s = (config.slot_s + 0.5) * plan.slots
-    liars = frozenset(rng.permutation(clients)[: plan.liars].tolist())
+    long_s = (config.settings.slot_s + 0.5) * plan.slots
+    byzantine = frozenset(rng.permutation(clients)[: plan.byzantine].tolist())
     links = stream(seed, "chaos", "links")
     noticed_s = float(links.choice([0.1, 0.3, 0.6]))  # when all is calm, not before the last message has come
     return Schedule(
@@ -148,16 +156,16 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
         conditions=LinkConditions() if plan.calm else _conditions(rng),
         crashes=_calm_crashes(rng, plan, long_s) if plan.calm else _crashes(rng, clients, long_s),
         partitions=() if plan.calm else _partitions(rng, clients, long_s),
-        liars=liars,
+        byzantine=byzantine,
         late_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
         noticed_s=noticed_s if links.random() < 0.8 else None,
         rumours=() if plan.calm else _rumours(links, config, long_s),
     )
 
 
-def _edges(rng: np.random.Generator, clients: int, faults: int) -> tuple[tuple[int, int], ...]:
+def _edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tuple[tuple[int, int], ...]:
     # Everybody in a ring, linked to the next m: connected without any 2m - 1 of them. Then some links more.
-    reach = faults // 2 + 1
+    reach = max_faulty // 2 + 1
     edges = {tuple(sorted((n, (n + step) % clients))) for n in range(clients) for step in range(1, reach + 1)}
     edges |= {(i, j) for i in range(clients) for j in range(i + 1, clients) if rng.random() < 0.2}
     return tuple(sorted((int(one), int(other)) for one, other in edges if one != other))
@@ -189,7 +197,7 @@ def _crashes(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Cra
 
 def _calm_crashes(rng: np.random.Generator, plan: ChaosPlan, long_s: float) -> tuple[Crash, ...]:
     stages: tuple[Stage, ...] = ("sending", "any")
-    failing = rng.permutation(plan.clients)[: int(rng.integers(0, plan.faults + 1))].tolist()
+    failing = rng.permutation(plan.clients)[: int(rng.integers(0, plan.max_faulty + 1))].tolist()
     return tuple(
         Crash(client, float(rng.random() * long_s), stages[int(rng.integers(2))], int(rng.integers(1, 4)), 2 * long_s)
         for client in failing

@@ -1,7 +1,7 @@
 """Sees all that is signed in a chaotic run, and says what must never be.
 
 It stands outside: it knows who lies, reads every message and every disk, and puts together whatever certificates the
-signatures allow, as a liar might who had collected them all.
+signatures allow, as a Byzantine client could that had collected them all.
 """
 
 import math
@@ -28,7 +28,7 @@ from fedelect.protocol import (
     decide,
     worth_of,
 )
-from fedelect.rules import CohortStatistics
+from fedelect.protocol.election import empty_statistics
 
 _LARGEST_FIELD = 0.5 * math.log((1.0 - EVIDENCE_FLOOR) / EVIDENCE_FLOOR)
 
@@ -39,13 +39,13 @@ class Watch:
     Args:
         config: What the peers share.
         verifier: Checks signatures.
-        liars: Who lies.
+        byzantine: The Byzantine clients.
     """
 
-    def __init__(self, config: PeerConfig, verifier: Verifier, liars: frozenset[int]) -> None:
+    def __init__(self, config: PeerConfig, verifier: Verifier, byzantine: frozenset[int]) -> None:
         self._config = config
         self._verifier = verifier
-        self._liars = liars
+        self._byzantine = byzantine
         self._signers: dict[Statement, set[int]] = {}
         self._honest_votes: dict[tuple[int, int], Statement] = {}
         self._seen: set[tuple[int, bytes]] = set()
@@ -70,9 +70,9 @@ class Watch:
         """A client signed or learnt something."""
         if isinstance(record, Vote):
             self._votes((record,))
-            if client not in self._liars:
+            if client not in self._byzantine:
                 self._check_map(client, record.statement, peer)
-                if self._config.rule == "bp-gp":
+                if self._config.settings.rule == "bp-gp":
                     self._check_past(client, record.statement, peer)
         elif isinstance(record, Certificate):
             self._certificate(record)
@@ -85,7 +85,7 @@ class Watch:
 
     def decided(self, client: int, effect: CohortAgreed) -> None:
         """A client says that a slot is decided."""
-        if client not in self._liars:
+        if client not in self._byzantine:
             self.agreed.setdefault(effect.slot, set()).add(effect.certificate.identity)
             self._certificate(effect.certificate)
 
@@ -100,7 +100,7 @@ class Watch:
 
     def refused(self, client: int, message: Message, reason: Exception) -> None:
         """A client refused a message; between honest clients that never happens."""
-        if client not in self._liars and message.sender not in self._liars:
+        if client not in self._byzantine and message.sender not in self._byzantine:
             self.violations.append(f"client {client} refused an honest message of client {message.sender}: {reason}")
 
     def _votes(self, votes: Iterable[Vote]) -> None:
@@ -118,19 +118,19 @@ class Watch:
             return
         self._seen.add((client, signature))
         self._signers.setdefault(statement, set()).add(client)
-        if client not in self._liars:
+        if client not in self._byzantine:
             first = self._honest_votes.setdefault((client, statement.slot), statement)
             if first != statement:
                 self.violations.append(f"honest client {client} signed two votes for slot {statement.slot}")
 
     def _proof(self, client: int, proof: Proof) -> None:
-        if proof.client not in self._liars:
+        if proof.client not in self._byzantine:
             what = "values" if isinstance(proof, TwoValues) else "votes" if isinstance(proof, TwoVotes) else "moves"
-            self.violations.append(f"client {client} holds honest client {proof.client} for a liar ({what})")
+            self.violations.append(f"client {client} holds honest client {proof.client} to have misbehaved ({what})")
 
     def _appraisal(self, client: int, record: Appraisal) -> None:
         self._stored.add((client, record.certificate))
-        if client not in self._liars and self._appraisals.setdefault(record.certificate, record) != record:
+        if client not in self._byzantine and self._appraisals.setdefault(record.certificate, record) != record:
             self.violations.append(f"client {client} holds another appraisal of one certificate than others")
 
     def _check_past(self, client: int, statement: Statement, peer: Peer) -> None:
@@ -142,7 +142,7 @@ class Watch:
         # The certificate of this very slot may be there already: the others' votes were enough.
         history = [one for one in peer.chain.certificates if one.slot < statement.slot]
         worths = [self._appraisals[one.identity].worth for one in history[1:] if one.identity in self._appraisals]
-        played = CohortStatistics(config.budget, forgetting=config.forgetting, memory=config.memory)
+        played = empty_statistics(config.settings)
         tried: set[int] = set()
         for one, worth in zip(history, [*worths, worth_of(values, config.clients)], strict=False):
             if not math.isnan(worth):
@@ -155,7 +155,7 @@ class Watch:
 
     def _check_belief(self, client: int, value: SignedValue) -> None:
         """An honest client's belief is what an opinion and its couplings allow, whatever its neighbours sent."""
-        if client in self._liars or self._config.reading != "ising" or math.isnan(value.belief):
+        if client in self._byzantine or self._config.settings.reading != "ising" or math.isnan(value.belief):
             return
         couplings = self._config.neighbours[client].values()
         most = _LARGEST_FIELD + 1.05 * math.fsum(abs(coupling) for coupling in couplings) + 1e-6
@@ -172,4 +172,4 @@ class Watch:
 
 def _quorum(config: PeerConfig) -> int:
     # Written out again on purpose: a wrong quorum in the configuration must not hide what it leads to.
-    return (config.clients + (config.faults if config.lying else 0)) // 2 + 1
+    return (config.clients + (config.settings.max_faulty if config.settings.byzantine else 0)) // 2 + 1
