@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fedelect.equations.intervals import student_t_quantile
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.loop import FrameworkName
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from fedelect.vocabulary import Floats
 from paper.series import Series
 

@@ -27,7 +27,7 @@ from fedelect.equations.intervals import mean_band
 from fedelect.errors import RunError
 from fedelect.federation import DEFAULT_ENGINE, make_engine
 from fedelect.loop import Replica, play_slot
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, FixedCohort, RandomCohort

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
 from fedelect.loop import Replica, opinions_on, play_slot
 from fedelect.records import SlotRecord, mean_opinion, to_array
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.simulator import Plan, TrainingSource, parse_selectors
 from fedelect.simulator.plan import build_world, engine_for

@@ -15,8 +15,9 @@ from fedelect._processes import Failed, failed, run_tasks
 from fedelect.errors import RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Job
 from fedelect.loop import opinions_on
+from fedelect.records.files import make_folder
 from fedelect.records.lock import FolderLock
-from fedelect.records.run_folder import LOCK_NAME, make_folder
+from fedelect.records.run_folder import LOCK_NAME
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
 from fedelect.simulator import TrainingSource

@@ -17,7 +17,7 @@ from fedelect.analytics import judge
 from fedelect.atlas.table import COUNTS, kept, kept_losses, opinions_from
 from fedelect.errors import ConfigurationError
 from fedelect.federation import ClientLosses, Engine, Job, MeasuresLosses, Model, Scores, Training
-from fedelect.records.run_folder import replace_file
+from fedelect.records.files import replace_file
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import Cohort, Floats, Ints
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from fedelect.errors import RunError
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from paper.claims import Finding
 from paper.runner import AbstractLibrary
 

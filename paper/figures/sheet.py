@@ -18,7 +18,7 @@ import numpy as np
 
 from fedelect.equations.intervals import Interval, mean_band
 from fedelect.errors import MissingExtraError
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from fedelect.vocabulary import Floats
 from paper.catalogue import Preset
 

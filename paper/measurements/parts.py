@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fedelect._processes import Calling, run_tasks
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 
 Progress = Callable[[int, int], None]
 """Told (parts finished, parts in all)."""

@@ -10,7 +10,7 @@ import msgspec
 from fedelect.atlas import load_atlas
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, versions_of
-from fedelect.records.run_folder import make_folder, replace_file
+from fedelect.records.files import make_folder, replace_file
 from paper.catalogue import Preset
 from paper.measurements import complexity, convergence, losses, regret, sensitivity
 from paper.measurements.complexity import ComplexityTable, measure_complexity

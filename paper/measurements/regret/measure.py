@@ -15,7 +15,7 @@ from fedelect.atlas import Atlas, AtlasPlan, build_atlas, load_atlas, table_trut
 from fedelect.bench import Player as BenchPlayer
 from fedelect.equations import theory
 from fedelect.equations.intervals import mean_band
-from fedelect.records.run_folder import make_folder
+from fedelect.records.files import make_folder
 from fedelect.scenario import DataConfig, ScenarioConfig
 from fedelect.selectors import BpUcb, QuickInitUcb
 from fedelect.vocabulary import Floats, Ints

@@ -4,11 +4,9 @@ The cohorts are trained in chunks of neighbours with one training seed each, whi
 so are far cheaper than one by one. Each chunk is kept as it is finished (`building/`).
 """
 
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,7 @@ from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.records import Provenance
+from fedelect.records import create_provenance
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -121,7 +119,7 @@ def build_atlas(
             contenders=contenders,
             fresh=fresh,
             losses=build.losses,
-            provenance=_provenance(made.name, command),
+            provenance=create_provenance(command, versions_of(made.name)),
             digest="",
         )
         object.__setattr__(atlas, "digest", digest_of(atlas))
@@ -290,12 +288,3 @@ def _duration(hours: float) -> str:
         if hours >= 2 * size:
             return f"{hours / size:.4g} {name}"
     return f"{60 * hours:.0f} minutes"
-
-
-def _provenance(engine: str, command: str) -> Provenance:
-    return Provenance(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=command,
-        versions=versions_of(engine),
-        platform=f"{platform.system()} {platform.machine()}",
-    )

@@ -18,7 +18,7 @@ from fedelect.atlas.facts import FACTS, check, typed, world_of_facts
 from fedelect.atlas.table import COUNTS, FLOATS, Atlas
 from fedelect.errors import ConfigurationError, DataError
 from fedelect.records import Provenance
-from fedelect.records.run_folder import replace_file
+from fedelect.records.files import replace_file
 from fedelect.scenario import ScenarioConfig
 
 FORMAT = "fedelect-atlas"

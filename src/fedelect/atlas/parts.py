@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.errors import RunError, RunMismatchError
+from fedelect.records.files import TEMPORARY_SUFFIX, as_run_error, replace_file
 from fedelect.records.lock import FolderLock
-from fedelect.records.run_folder import TEMPORARY_SUFFIX, cannot, replace_file
 
 _PLAN = "plan.json"
 
@@ -43,7 +43,7 @@ class Parts:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot("write", folder, error) from error
+            raise as_run_error("write", folder, error) from error
         self._lock = FolderLock(folder / "lock")
         try:
             self._agree(plan)

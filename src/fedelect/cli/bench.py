@@ -19,7 +19,7 @@ from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_wo
 from fedelect.cli.progress import Bar
 from fedelect.equations.intervals import Interval
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.records.run_folder import TEMPORARY_SUFFIX, replace_file
+from fedelect.records.files import TEMPORARY_SUFFIX, replace_file
 from fedelect.vocabulary import Cohort
 
 app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)

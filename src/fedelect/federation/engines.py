@@ -1,16 +1,11 @@
 """Engines by name."""
 
-import contextlib
-import importlib.metadata
-import platform
 from typing import Literal
 
-import numpy as np
-
-import fedelect
 from fedelect.errors import ConfigurationError
 from fedelect.federation.engine import Engine, PlainEngine
 from fedelect.federation.linear import StackedEngine
+from fedelect.records import library_versions
 from fedelect.scenario import ScenarioConfig
 
 DEFAULT_ENGINE = "auto"
@@ -58,8 +53,4 @@ def make_engine(name: str, config: ScenarioConfig) -> Engine:
 def versions_of(engine: str) -> dict[str, str]:
     """The versions of all that decides over the last bit of a run's numbers, given what its engine is called."""
     libraries = ["numba"] if engine.startswith("stacked") else ["torch"] if engine.startswith("torch") else []
-    versions = {"fedelect": fedelect.__version__, "python": platform.python_version(), "numpy": np.__version__}
-    for name in libraries:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions
+    return library_versions(*libraries)

@@ -20,7 +20,7 @@ from flwr.serverapp.strategy import Strategy
 from fedelect.errors import RunError
 from fedelect.flower.exchange import LOG
 from fedelect.records import SlotRecord
-from fedelect.records.run_folder import replace_file
+from fedelect.records.files import replace_file
 
 INITIAL_NAME = "initial.arrays"
 """File of the run folder that holds the initial model."""

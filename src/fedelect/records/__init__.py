@@ -1,11 +1,11 @@
 """What happened: run folders that cannot be lost, and the figures read from them."""
 
+from fedelect.records.provenance import Provenance, create_provenance, library_versions
 from fedelect.records.reader import Run, RunFollower, follow_run, read_run, sorted_records
 from fedelect.records.run_folder import Checkpoint
 from fedelect.records.schema import (
     SCHEMA_VERSION,
     Exchange,
-    Provenance,
     RunHeader,
     SelectorEntry,
     Signals,
@@ -51,11 +51,13 @@ __all__ = [
     "TableBuilder",
     "TargetSummary",
     "best_fixed",
+    "create_provenance",
     "curves",
     "follow_run",
     "from_array",
     "gaps_to_best_fixed",
     "group_shares",
+    "library_versions",
     "mean_opinion",
     "open_run",
     "opinion_curves",

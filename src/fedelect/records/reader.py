@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from fedelect.errors import RunError
 from fedelect.records.codec import UNREADABLE, RecordCheck, decode_header, decode_record, describe
-from fedelect.records.run_folder import HEADER_NAME, SLOTS_NAME, cannot
+from fedelect.records.files import as_run_error
+from fedelect.records.run_folder import HEADER_NAME, SLOTS_NAME
 from fedelect.records.schema import RunHeader, SlotRecord
 
 _BLOCK_BYTES = 1 << 20
@@ -69,7 +70,7 @@ def read_header(folder: Path) -> RunHeader:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise RunError(f"{folder} is no run folder: it has no {HEADER_NAME}; name a folder that a run wrote") from error
     except OSError as error:
-        raise cannot("read", file, error) from error
+        raise as_run_error("read", file, error) from error
     return decode_header(text, str(file))
 
 
@@ -147,4 +148,4 @@ def _complete_lines(file: Path, start: int) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise cannot("read", file, error) from error
+        raise as_run_error("read", file, error) from error

@@ -1,72 +1,26 @@
-"""The files of a run folder, and how they are replaced without ever being half there.
+"""The files of a run folder, and the checkpoints in it.
 
-    run.json         the header, written once
-    slots.jsonl      one record a line, only ever appended to
-    checkpoint/      the driver's state: the newest generation and the one before it
-    lock             held by the process that writes
-
-A replacement is written beside its place, forced to disk and then renamed over it, so that whoever looks, and
-whatever dies, finds either the old file or the new one.
+run.json         the header, written once
+slots.jsonl      one record a line, only ever appended to
+checkpoint/      the driver's state: the newest generation and the one before it
+lock             held by the process that writes
 """
 
 import hashlib
-import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from fedelect.errors import RunError
+from fedelect.records.files import as_run_error, replace_file, sync_folder
 
 HEADER_NAME = "run.json"
 SLOTS_NAME = "slots.jsonl"
 CHECKPOINT_NAME = "checkpoint"
 LOCK_NAME = "lock"
-TEMPORARY_SUFFIX = ".new"
 
 _STATE_SUFFIX = ".state"
-
-
-def replace_file(path: Path, *parts: bytes) -> None:
-    """Write `parts`, one after the other, as the whole of `path`: all or nothing, and durable. RunError if not."""
-    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
-    try:
-        with open(temporary, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise cannot("write", path, error) from error
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder and those above it unless they are there. RunError if that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot("make the folder", folder, error) from error
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in `folder` durable (not needed, and not possible, on Windows)."""
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def cannot(verb: str, path: Path, error: OSError) -> RunError:
-    """A RunError for a failed file operation, with the path and what to do."""
-    return RunError(
-        f"cannot {verb} {path}: {error.strerror or error}; check free space and permissions, then start the same "
-        f"command again: what is recorded is kept"
-    )
 
 
 class Checkpoint(NamedTuple):
@@ -104,7 +58,7 @@ class CheckpointStore:
                 sync_folder(self._folder.parent)
             known = self._generations()
         except OSError as error:
-            raise cannot("write", self._folder, error) from error
+            raise as_run_error("write", self._folder, error) from error
         newest = known[-1] + 1 if known else 1
         label = msgspec.json.encode(_Label(slot, len(payload), _digest(payload)))
         replace_file(self._path(newest), label + b"\n", payload)
@@ -123,7 +77,7 @@ class CheckpointStore:
                     self._trusted = generation
                     return checkpoint
         except OSError as error:
-            raise cannot("read", self._folder, error) from error
+            raise as_run_error("read", self._folder, error) from error
         if generations:
             raise RunError(
                 f"every checkpoint in {self._folder} is damaged; delete that folder and start the same command again: "

@@ -6,7 +6,6 @@ Every field is described in docs/RECORDS.md, and a test keeps page and code toge
 To change a field is to raise `SCHEMA_VERSION`: a reader refuses versions it does not know.
 """
 
-import datetime
 from operator import attrgetter
 from typing import Annotated, Any, Literal, cast
 
@@ -16,6 +15,7 @@ from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from fedelect.errors import ConfigurationError, RunError
+from fedelect.records.provenance import Provenance
 from fedelect.vocabulary import Floats
 
 SCHEMA_VERSION = 2
@@ -149,33 +149,6 @@ class SelectorEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     label: str
     kind: str
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
-
-
-class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a run comes from; no part of its identity.
-
-    Attributes:
-        created: When it was first started, ISO 8601 in UTC.
-        command: The command line that repeats it.
-        versions: Version of each program and library that computed it.
-        platform: The machine's operating system and processor.
-    """
-
-    created: str
-    command: str
-    versions: dict[str, str]
-    platform: str
-
-    def __post_init__(self) -> None:
-        try:
-            offset = datetime.datetime.fromisoformat(self.created).utcoffset()
-        except ValueError:
-            offset = None
-        if offset != datetime.timedelta(0):
-            raise ConfigurationError(
-                f"provenance.created must be an ISO 8601 time in UTC, "
-                f"such as 2025-01-31T12:00:00Z; got {self.created!r}"
-            )
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -23,20 +23,10 @@ from fedelect.records.codec import (
     header_differences,
     record_differences,
 )
+from fedelect.records.files import TEMPORARY_SUFFIX, as_run_error, replace_file, sync_folder
 from fedelect.records.lock import FolderLock
 from fedelect.records.reader import read_header, scan_records
-from fedelect.records.run_folder import (
-    CHECKPOINT_NAME,
-    HEADER_NAME,
-    LOCK_NAME,
-    SLOTS_NAME,
-    TEMPORARY_SUFFIX,
-    Checkpoint,
-    CheckpointStore,
-    cannot,
-    replace_file,
-    sync_folder,
-)
+from fedelect.records.run_folder import CHECKPOINT_NAME, HEADER_NAME, LOCK_NAME, SLOTS_NAME, Checkpoint, CheckpointStore
 from fedelect.records.schema import RunHeader, SlotRecord
 
 _OURS_BEFORE_THE_HEADER = {LOCK_NAME, HEADER_NAME + TEMPORARY_SUFFIX}
@@ -67,7 +57,7 @@ def open_run(path: str | os.PathLike[str], header: RunHeader) -> "RunWriter":
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
     except OSError as error:
-        raise cannot("use", folder, error) from error
+        raise as_run_error("use", folder, error) from error
     lock = FolderLock(folder / LOCK_NAME)
     try:
         if not (folder / HEADER_NAME).exists():
@@ -128,7 +118,7 @@ class RunWriter:
                 self._file.close()
                 raise
         except OSError as error:
-            raise cannot("write", self._slots_path, error) from error
+            raise as_run_error("write", self._slots_path, error) from error
 
     @property
     def path(self) -> Path:
@@ -227,7 +217,7 @@ class RunWriter:
                 file.seek(offset)
                 return decode_record(file.readline())
         except OSError as error:
-            raise cannot("read", self._slots_path, error) from error
+            raise as_run_error("read", self._slots_path, error) from error
 
     def _write(self, payload: bytes) -> None:
         rest = memoryview(payload)
@@ -242,11 +232,11 @@ class RunWriter:
                 self._file.close()
                 self._lock.release()
             if isinstance(error, OSError):
-                raise cannot("write", self._slots_path, error) from error
+                raise as_run_error("write", self._slots_path, error) from error
             raise
 
     def _sync_records(self) -> None:
         try:
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise cannot("write", self._slots_path, error) from error
+            raise as_run_error("write", self._slots_path, error) from error

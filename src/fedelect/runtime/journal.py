@@ -14,8 +14,8 @@ from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
 from fedelect.protocol import FRAME_LIMIT, CertificateChain, OwnRewards, Record, SignedValue, decode_record, encode
+from fedelect.records.files import sync_folder
 from fedelect.records.lock import FolderLock
-from fedelect.records.run_folder import sync_folder
 
 JOURNAL_NAME = "journal"
 LOCK_NAME = "lock"

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from fedelect.errors import ConfigurationError
-from fedelect.records.run_folder import sync_folder
+from fedelect.records.files import sync_folder
 
 CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certificate.pem", "tls.key", "signing.key"
 CA_KEY_NAME = "ca.key"
