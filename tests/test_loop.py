@@ -137,7 +137,7 @@ def test_a_slot_in_which_nobody_has_an_opinion_is_abandoned(world: Scenario) -> 
 
 class NobodyInSlotTwo(AbstractSelector):
     def __init__(self) -> None:
-        super().__init__(clients=6, budget=2, parameters={})
+        super().__init__(clients=6, budget=2)
 
     def _choose(self, slot: int, available: Available) -> Choice:
         if slot == 2:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fedelect.rules.cold_start import ColdStart
-from fedelect.selectors.base import AbstractUcb, Available, Choice
+from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 
 LEVEL_DIGITS = 12
@@ -19,7 +19,7 @@ LEVEL_DIGITS = 12
 
 
 @final
-class QuickInitByNumber(AbstractUcb):
+class QuickInitByNumber(AbstractSelector):
     """Algorithm 1 as printed, all C(N, K) arms in a list, the first of the best one taken.
 
     Args:
@@ -33,8 +33,9 @@ class QuickInitByNumber(AbstractUcb):
     symmetric = False
 
     def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
-        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
-        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = exploration
+        self._cold = ColdStart(self.clients, self.budget, self.seed)
         self._arms = np.array(list(itertools.combinations(range(self.clients), self.budget)))
         self._places = {tuple(arm): place for place, arm in enumerate(self._arms.tolist())}
         self._totals = np.zeros(len(self._arms))

@@ -106,7 +106,7 @@ class Broken(AbstractSelector):
     """A user's selector that fails in slot 2 of trial 1 of a run with seed 1."""
 
     def __init__(self, *, clients: int, budget: int, seed: int) -> None:
-        super().__init__(clients=clients, budget=budget, parameters={"clients": clients, "budget": budget})
+        super().__init__(clients=clients, budget=budget, seed=seed)
         self.fails = seed == derive(1, "selection", 1)
 
     def _choose(self, slot: int, available: Available) -> Choice:

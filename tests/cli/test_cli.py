@@ -42,7 +42,7 @@ from fedelect.selectors import AbstractSelector
 class Own(AbstractSelector):
     def __init__(self, *, clients, budget):
         {init}
-        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget))
+        super().__init__(clients=clients, budget=budget)
     def _choose(self, slot, available):
         return {choose}
 """
@@ -117,8 +117,6 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
     (tmp_path / "my_cli_selector.py").write_text(
         "from fedelect.selectors import AbstractSelector\n"
         "class MyUcb(AbstractSelector):\n"
-        "    def __init__(self, *, clients, budget):\n"
-        "        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget))\n"
         "    def _choose(self, slot, available):\n"
         "        return tuple(range(self.budget)), ()\n"
     )

@@ -273,7 +273,7 @@ class Undecided(AbstractSelector):
     """Nobody is elected in the second slot."""
 
     def __init__(self) -> None:
-        super().__init__(clients=N, budget=1, parameters={})
+        super().__init__(clients=N, budget=1)
 
     def _choose(self, slot: int, available: Any) -> Any:
         if slot == 2:

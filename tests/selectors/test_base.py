@@ -1,7 +1,8 @@
 """The parts of the contract that the conformance suite does not reach."""
 
 import json
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,8 +18,11 @@ from fedelect.errors import (
     StaleSelectionError,
     StateError,
 )
+from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, BpUcb, QuickInitUcb, RandomCohort, SubsetUcb
 from fedelect.selectors.base import Available, Choice
+from fedelect.testing import check_selector
+from fedelect.vocabulary import Selection
 
 
 @pytest.mark.parametrize("kind", [SubsetUcb, QuickInitUcb, BpUcb])
@@ -49,7 +53,7 @@ def test_every_mistake_leaves_the_selector_as_it_was() -> None:
     with pytest.raises(StaleSelectionError, match="slot 1 is closed"):
         selector.tell(selection, Feedback(reward=0.5))
     selector.ask()
-    with pytest.raises(StaleSelectionError, match="is not the open ask"):
+    with pytest.raises(StaleSelectionError, match="is not the open one"):
         selector.tell(selection, Feedback(reward=0.5))
 
 
@@ -82,7 +86,7 @@ def test_what_is_no_ask_feedback_state_or_list_is_refused() -> None:
 
 class Odd(AbstractSelector):
     def __init__(self, cohort: Any) -> None:
-        super().__init__(clients=4, budget=2, parameters={})
+        super().__init__(clients=4, budget=2)
         self.cohort = cohort
 
     def _choose(self, slot: int, available: Available) -> Choice:
@@ -151,3 +155,123 @@ def test_a_packed_array_of_another_length_is_refused() -> None:
     longer = BpUcb(clients=5, budget=2, exploration=1.0, seed=7).state()
     with pytest.raises(StateError, match="5 values where 4 belong"):
         BpUcb.restore(state | {"memory": longer["memory"]})
+
+
+class Greedy(AbstractSelector):
+    """A learner as a user would write it: declared arrays, a parameter, `_choose` and `_learn`."""
+
+    needs = frozenset({"reward"})
+    initial_arrays: ClassVar[Mapping[str, float]] = {"pulls": 0.0, "mean": 0.5}
+
+    def __init__(self, *, clients: int, budget: int, seed: int, epsilon: float = 0.1, **more: Any) -> None:
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self.epsilon = epsilon
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        candidates = self._candidates(available)
+        if stream(self.seed, "explore", slot).random() < self.epsilon:
+            return tuple(sorted(self._pick_random(slot, candidates, self.budget))), ()
+        return self._pick_best(self.arrays["mean"], slot, candidates), ()
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.reward is not None
+        members = list(selection.cohort)
+        self.arrays["pulls"][members] += 1.0
+        self.arrays["mean"][members] += (feedback.reward - self.arrays["mean"][members]) / self.arrays["pulls"][members]
+
+
+def test_a_selector_that_declares_its_arrays_conforms_without_saving_anything_itself() -> None:
+    check_selector(lambda clients, budget, seed: Greedy(clients=clients, budget=budget, seed=seed, epsilon=0.5))
+
+
+def test_the_constructors_arguments_are_recorded_with_defaults_as_plain_values() -> None:
+    more: dict[str, Any] = {"sets": ((1, 2), range(2)), "array": np.arange(2), "table": {3: np.float64(0.5)}}
+    selector = Greedy(clients=4, budget=2, seed=np.int64(7), epsilon=1, **more)  # type: ignore[arg-type]
+    assert selector.parameters == {
+        "clients": 4,
+        "budget": 2,
+        "seed": 7,
+        "epsilon": 1.0,
+        "sets": [[1, 2], [0, 1]],
+        "array": [0, 1],
+        "table": {"3": 0.5},
+    }
+    assert type(selector.parameters["epsilon"]) is float and type(selector.parameters["seed"]) is int
+    assert Greedy.restore(selector.state()).parameters == selector.parameters
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", float("inf"), [1, float("nan")], {"a": {1j}}])
+def test_an_argument_that_cannot_be_saved_is_refused_by_name(value: object) -> None:
+    with pytest.raises(ConfigurationError, match="Greedy cannot save its argument odd="):
+        Greedy(clients=4, budget=2, seed=7, odd=value)
+
+
+def test_a_wrong_argument_is_told_as_python_tells_it() -> None:
+    with pytest.raises(TypeError, match=r"missing 1 required keyword-only argument: 'seed'"):
+        Greedy(clients=4, budget=2)  # type: ignore[call-arg]
+
+
+def test_a_constructor_that_takes_arguments_without_names_is_refused_at_definition() -> None:
+    with pytest.raises(SelectorError, match=r"Nameless.__init__ takes arguments without a name"):
+
+        class Nameless(RandomCohort):  # type: ignore[misc]
+            def __init__(self, *sizes: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("name", "hook"),
+    [("ask", "_choose"), ("tell", "_learn"), ("abandon", "_abandon"), ("state", "_memory"), ("restore", "_recall")],
+)
+def test_overriding_a_method_of_the_contract_is_refused_at_definition(name: str, hook: str) -> None:
+    with pytest.raises(SelectorError, match=f"Hasty overrides `{name}`, which checks its input; override `{hook}`"):
+        type("Hasty", (Greedy,), {name: lambda self, *told: None})
+    type("Deliberate", (Greedy,), {name: lambda self, *told: None}, overrides=[name])
+
+
+def _fail(selector: AbstractSelector, feedback: Feedback) -> None:
+    selector.arrays["mean"][:] = 9.0
+    raise ZeroDivisionError("by design")
+
+
+def _spoil(name: str, values: Any) -> Callable[[AbstractSelector, Feedback], None]:
+    def spoil(selector: AbstractSelector, feedback: Feedback) -> None:
+        selector.arrays[name] = values
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("learn", "error", "says"),
+    [
+        (_fail, ZeroDivisionError, "by design"),
+        (_spoil("mean", np.zeros(3)), SelectorError, r"'mean' float64 \(3,\); keep it float64 \(4,\)"),
+        (_spoil("mean", np.zeros(4, dtype=np.int64)), SelectorError, r"'mean' int64 \(4,\); keep it float64"),
+        (_spoil("mean", [0.0] * 4), SelectorError, r"'mean' list \(4,\); keep it float64"),
+        (_spoil("more", np.zeros(4)), SelectorError, r"has arrays \['mean', 'more', 'pulls'\] where `initial_arrays`"),
+    ],
+)
+def test_arrays_are_put_back_if_learning_raises_or_spoils_them(
+    monkeypatch: pytest.MonkeyPatch, learn: Callable[[AbstractSelector, Feedback], None], error: type, says: str
+) -> None:
+    selector = Greedy(clients=4, budget=2, seed=7)
+    selector.tell(selector.ask(), Feedback(reward=0.8))
+    selection, before = selector.ask(), selector.state()
+    with monkeypatch.context() as patched:
+        patched.setattr(Greedy, "_learn", lambda self, selection, feedback: learn(self, feedback))
+        with pytest.raises(error, match=says):
+            selector.tell(selection, Feedback(reward=0.5))
+    assert selector.state() == before
+    selector.tell(selection, Feedback(reward=0.5))
+
+
+def test_an_array_taken_from_the_feedback_can_be_changed_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    def learn(self: Greedy, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.opinions is not None
+        self.arrays["mean"] = feedback.opinions
+
+    monkeypatch.setattr(Greedy, "_learn", learn)
+    selector = Greedy(clients=4, budget=2, seed=7)
+    told = Feedback(opinions=[0.1, 0.2, 0.3, 0.4])
+    selector.tell(selector.ask(), told)
+    selector.arrays["mean"][0] = 0.9
+    assert told.opinions is not None and told.opinions[0] == 0.1

@@ -49,7 +49,7 @@ def play(
 def test_it_finds_the_best_set_where_members_are_redundant(kind: type[AbstractSelector]) -> None:
     best = max(worth(cohort) for cohort in itertools.combinations(range(10), 4))
     for seed in range(3):
-        selector = kind(clients=10, budget=4, seed=seed)  # type: ignore[call-arg]
+        selector = kind(clients=10, budget=4, seed=seed)
         cohorts = play(selector, 60, lambda cohort, slot: worth(cohort), noise=0.01)
         gaps = [1.0 - worth(cohort) / best for cohort in cohorts]
         assert np.median(gaps[-20:]) < 0.01  # a slot now and then still explores
@@ -70,7 +70,7 @@ def test_losses_find_it_in_fewer_slots() -> None:
 
     def lost(kind: type[AbstractSelector]) -> float:
         played = [
-            play(kind(clients=10, budget=4, seed=seed), 20, lambda cohort, slot: worth(cohort), noise=0.03)  # type: ignore[call-arg]
+            play(kind(clients=10, budget=4, seed=seed), 20, lambda cohort, slot: worth(cohort), noise=0.03)
             for seed in range(4)
         ]
         return float(np.mean([best - worth(cohort) for cohorts in played for cohort in cohorts]))
@@ -118,7 +118,7 @@ def test_what_forgets_follows_a_world_that_changes() -> None:
 
 @pytest.mark.parametrize("kind", [SetGp, LossGp])
 def test_ten_thousand_clients_are_no_obstacle(kind: type[AbstractSelector]) -> None:
-    selector = kind(clients=10_000, budget=10, seed=1)  # type: ignore[call-arg]
+    selector = kind(clients=10_000, budget=10, seed=1)
     started = time.process_time()
     cohorts = play(selector, 30, lambda cohort, slot: 0.5 + 0.01 * sum(member < 5000 for member in cohort))
     assert time.process_time() - started < 40.0  # of processor time, on a slow machine

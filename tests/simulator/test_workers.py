@@ -208,9 +208,6 @@ def odd(self):
     raise Odd(1, 2)
 
 class Mine(AbstractSelector):
-    def __init__(self, *, clients, budget):
-        super().__init__(clients=clients, budget=budget, parameters=dict(clients=clients, budget=budget))
-
     def _choose(self, slot, available):
         {what}
         return (1, 2), ()

@@ -85,8 +85,7 @@ class Broken(AbstractSelector):
     """A sound random selector from which the broken ones below differ in one place each."""
 
     def __init__(self, *, clients: int, budget: int, seed: int) -> None:
-        parameters = {"clients": clients, "budget": budget, "seed": seed}
-        super().__init__(clients=clients, budget=budget, parameters=parameters)
+        super().__init__(clients=clients, budget=budget, seed=seed)
         self._inner = RandomCohort(clients=clients, budget=budget, seed=seed)
         self._told = 0.0
 
@@ -165,19 +164,19 @@ class TakesStaleAsks(Broken):
         pass
 
 
-class LearnsBeforeItChecks(Broken):
+class LearnsBeforeItChecks(Broken, overrides=["tell"]):
     def tell(self, selection: Selection, feedback: Feedback) -> None:
         self._told += 1
         super().tell(selection, feedback)
 
 
-class ReusesSlots(Broken):
+class ReusesSlots(Broken, overrides=["abandon"]):
     def abandon(self, selection: Selection) -> None:
         super().abandon(selection)
         self._slot -= 1
 
 
-class AsksAnew(Broken):
+class AsksAnew(Broken, overrides=["ask"]):
     def ask(self, available: Any = None) -> Selection:
         self._open = None
         return super().ask(available)

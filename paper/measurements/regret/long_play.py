@@ -16,9 +16,9 @@ import numpy as np
 from fedelect.analytics import democratized
 from fedelect.atlas import Atlas
 from fedelect.equations.indices import ln_slot
+from fedelect.rules.packing import unpack
 from fedelect.seeds import Draws, derive, rank_key, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
-from fedelect.selectors.packing import unpack
 from fedelect.vocabulary import Feedback, Floats, Ints
 
 Selector = QuickInitUcb | BpUcb
@@ -66,10 +66,9 @@ def long_elections(atlas: Atlas, make: Callable[[int], Selector], *, trial: int,
 
 def _index_decides(selector: Selector, cohorts: int) -> bool:
     """Whether every arm has been played since the cold start: every cohort, or every client."""
-    memory = selector.state()["memory"]
     if isinstance(selector, QuickInitUcb):
-        return bool(memory["played"]["arms"] == cohorts)
-    return bool(unpack(memory["given"], "<u4", size=selector.clients, what="opinion counts").all())
+        return bool(selector.state()["memory"]["played"]["arms"] == cohorts)
+    return bool(selector.arrays["given"].all())
 
 
 def _quick_init(selector: Selector, told: Told, seeds: Sequence[int], *, first_slot: int) -> list[int]:
@@ -122,7 +121,7 @@ def _bp_ucb(selector: Selector, told: Told, seeds: Sequence[int], *, first_slot:
     """Cohort numbers from `first_slot` on: the K clients of highest index, eq. `ucb1`."""
     clients, budget = selector.clients, selector.budget
     exploration, seed = float(selector.parameters["exploration"]), int(selector.parameters["seed"])
-    totals, given, pulls, beliefs = _books(selector)
+    totals, given, pulls, beliefs = _arrays(selector)
     shares = [[_shares(feedback.beliefs) for feedback in row] for row in told]
     opinions = [[_numbers(feedback.opinions) for feedback in row] for row in told]
     means = [total / count for total, count in zip(totals, given, strict=True)]
@@ -151,13 +150,10 @@ def _bp_ucb(selector: Selector, told: Told, seeds: Sequence[int], *, first_slot:
     return elected
 
 
-def _books(selector: Selector) -> tuple[list[float], list[int], list[int], list[float]]:
+def _arrays(selector: Selector) -> tuple[list[float], list[int], list[int], list[float]]:
     """Sum and number of each client's own opinions, its elections, and its belief's part of the index."""
-    memory: dict[str, Any] = selector.state()["memory"]
-    size = selector.clients
-    given, pulls = (unpack(memory[name], "<u4", size=size, what=name).tolist() for name in ("given", "pulls"))
-    totals = unpack(memory["total"], "<f8", size=size, what="opinion sums").tolist()
-    return totals, given, pulls, _shares(unpack(memory["beliefs"], "<f8", size=size, what="beliefs"))
+    given, pulls = (selector.arrays[name].astype(int).tolist() for name in ("given", "pulls"))
+    return selector.arrays["total"].tolist(), given, pulls, _shares(selector.arrays["beliefs"])
 
 
 def _shares(beliefs: Floats | None) -> list[float]:

@@ -33,7 +33,7 @@ def noise_adjusted(exploration: float, noise_variance: float) -> float:
     return exploration * math.sqrt(1.0 + 4.0 * noise_variance)
 
 
-def bp_ucb_index(mean: Floats, pulls: Ints, beliefs: Floats, *, slot: int, exploration: float) -> Floats:
+def bp_ucb_index(mean: Floats, pulls: Floats | Ints, beliefs: Floats, *, slot: int, exploration: float) -> Floats:
     """Optimistic value of each client: mean + b / N + mu * sqrt(ln t / Pi); eq. `ucb1`.
 
     Args:

@@ -19,7 +19,7 @@ class Election(NamedTuple):
 
 def elect(
     mean: Floats,
-    pulls: Ints,
+    pulls: Floats | Ints,
     beliefs: Floats,
     *,
     slot: int,

@@ -1,17 +1,18 @@
-"""The selector contract: ask who trains, tell what came of it.
+"""The selector contract: `ask` for a cohort, `tell` the feedback.
 
-A selector is a pure state machine: no clock, no files, no randomness but the streams named by its seed and the
-slot. `ask`, `tell`, `abandon`, `state` and `restore` live here and are the same for all; a selector supplies
-`_choose` and whatever of `_learn`, `_abandoned`, `_memory` and `_recall` it needs. Whatever raises, changes nothing.
+A selector is a pure state machine: no clock, no files, no randomness but the streams named by its seed and the slot.
+`ask`, `tell`, `abandon`, `state` and `restore` are the same for all selectors. A selector supplies `_choose`, what it
+needs of `_learn`, `_abandon`, `_memory` and `_recall`, and the names of its per-client arrays.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect.equations.top_k import top_k
 from fedelect.errors import (
     AvailabilityError,
     ConfigurationError,
@@ -23,47 +24,110 @@ from fedelect.errors import (
     StaleSelectionError,
     StateError,
 )
-from fedelect.vocabulary import Cohort, Feedback, Selection, Signal, as_cohort, check_budget, whole
+from fedelect.rules.packing import pack, unpack
+from fedelect.seeds import stream
+from fedelect.selectors.parameters import record_arguments
+from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, check_budget, whole
 
 Available = NDArray[np.bool_] | None
-"""(N,) mask of the clients that are there; None means all of them."""
+"""(N,) mask of the available clients; None means all of them."""
 
 Choice = tuple[Cohort, tuple[float, ...]]
-"""A sorted cohort and the indices that won (see `Ask.indices`)."""
+"""A sorted cohort and its winning indices (see `Selection.indices`); `()` where no index was used."""
+
+_HOOKS = {"ask": "_choose", "tell": "_learn", "abandon": "_abandon", "state": "_memory", "restore": "_recall"}
 
 
 class AbstractSelector(ABC):
-    """Decides which `budget` of the `clients` train in each slot.
+    """Chooses which `budget` of the `clients` train in each slot.
 
-    Subclasses declare, as class attributes:
+    A subclass implements `_choose(slot, available) -> (cohort, indices)` and, to learn, `_learn(selection, feedback)`.
+    What it learns about each client goes into `self.arrays`, one (N,) array of floats for each name in
+    `initial_arrays`; these are saved and restored, and put back if `_learn` raises. Constructor arguments, keywords
+    only, are recorded in `self.parameters`, from which `restore` builds the selector again.
+
+    >>> from fedelect.selectors import AbstractSelector
+    >>> class Greedy(AbstractSelector):
+    ...     "The K clients with the highest mean reward; untried clients first."
+    ...     needs = frozenset({"reward"})
+    ...     initial_arrays = {"pulls": 0.0, "total": 0.0}
+    ...
+    ...     def _choose(self, slot, available):
+    ...         pulls = self.arrays["pulls"]
+    ...         means = np.where(pulls > 0, self.arrays["total"] / np.maximum(pulls, 1), np.inf)
+    ...         return self._pick_best(means, slot, self._candidates(available)), ()
+    ...
+    ...     def _learn(self, selection, feedback):
+    ...         members = list(selection.cohort)
+    ...         self.arrays["pulls"][members] += 1
+    ...         self.arrays["total"][members] += feedback.reward
+    >>> greedy = Greedy(clients=4, budget=2, seed=1)
+    >>> greedy.tell(greedy.ask(), Feedback(reward=0.5))
+    >>> Greedy.restore(greedy.state()).arrays["pulls"].sum()
+    np.float64(2.0)
+
+    Class attributes that a subclass may set:
 
     - `needs`: the signals `tell` must get ("reward", "opinions", "beliefs", or one of
       `fedelect.vocabulary.EXTRA_SIGNALS`). Only FL&FA has a server that sees "reward" and the extra signals; only
       FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
+    - `initial_arrays`: name -> initial value of each per-client array.
     - `advice`: one line on when to choose it.
     - `version`: raised when the meaning of the saved state changes.
     - `symmetric`: whether renaming the clients changes nothing but the names (in distribution).
+
+    Args:
+        clients: N, the number of clients.
+        budget: K, the size of a cohort.
+        seed: Names the selector's random streams.
+
+    Attributes:
+        clients: N.
+        budget: K.
+        seed: As given.
+        parameters: The constructor's arguments as JSON-able values.
+        arrays: name -> (N,) float64.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
+    initial_arrays: ClassVar[Mapping[str, float]] = {}
     advice: ClassVar[str] = ""
     version: ClassVar[int] = 1
     symmetric: bool = True
 
-    def __init__(self, *, clients: int, budget: int, parameters: Mapping[str, Any]) -> None:
-        """Store what all selectors share; `parameters` are the constructor's arguments as JSON-able values."""
+    parameters: dict[str, Any]
+
+    def __init_subclass__(cls, *, overrides: Collection[str] = (), **kwargs: Any) -> None:
+        """Check the class and record its constructor's arguments.
+
+        Args:
+            overrides: Methods of the contract that the class overrides on purpose; test doubles do.
+            kwargs: Passed on.
+        """
+        super().__init_subclass__(**kwargs)
+        for name, hook in _HOOKS.items():
+            if name in vars(cls) and name not in overrides:
+                raise SelectorError(f"{cls.__name__} overrides `{name}`, which checks its input; override `{hook}`")
+        if "__init__" in vars(cls):
+            cls.__init__ = record_arguments(cls.__init__)  # type: ignore[method-assign]
+
+    @record_arguments
+    def __init__(self, *, clients: int, budget: int, seed: int = 0) -> None:
         self.clients = whole("clients", clients)
         self.budget = whole("budget", budget)
+        self.seed = whole("seed", seed)
         check_budget(self.clients, self.budget)
-        self.parameters = dict(parameters)
+        self.arrays: dict[str, Floats] = {
+            name: np.full(self.clients, first, dtype=np.float64) for name, first in self.initial_arrays.items()
+        }
         self._slot = 0
         self._open: Selection | None = None
 
     def ask(self, available: Iterable[int] | None = None) -> Selection:
-        """Whom to train in the next slot; the open ask again if there is one.
+        """Choose the cohort of the next slot; return the open selection again if there is one.
 
         Args:
-            available: Numbers of the clients that are there, at least `budget` of them; None means all.
+            available: Numbers of the available clients, at least `budget` of them; None means all.
         """
         if self._open is not None:
             return self._open
@@ -80,7 +144,7 @@ class AbstractSelector(ABC):
         return self._open
 
     def tell(self, selection: Selection, feedback: Feedback) -> None:
-        """Close the open `ask` with what came of it, and learn from it."""
+        """Close the open selection with its feedback, and learn from it."""
         self._check_open(selection)
         if not isinstance(feedback, Feedback):
             raise FeedbackError(f"tell() takes a Feedback, got {type(feedback).__name__}")
@@ -93,18 +157,19 @@ class AbstractSelector(ABC):
                 f"{type(self).__name__} needs {' and '.join(map(repr, sorted(missing)))}, which this feedback lacks; "
                 f"give it, or close the slot with abandon()"
             )
-        self._learn(selection, feedback)
+        self._change_arrays(lambda: self._learn(selection, feedback))
         self._open = None
 
     def abandon(self, selection: Selection) -> None:
-        """Close the open `ask`, from which nothing is learnt. Its slot number is not used again."""
+        """Close the open selection without feedback. Its slot number is not used again."""
         self._check_open(selection)
-        self._abandoned(selection)
+        self._change_arrays(lambda: self._abandon(selection))
         self._open = None
 
     def state(self) -> dict[str, Any]:
-        """All that is needed to go on, as JSON-able values; long arrays are packed (see `packing`)."""
+        """Return the state as JSON-able values; long arrays are packed (see `fedelect.rules.packing`)."""
         selection = self._open
+        arrays = {name: pack(values, "<f8") for name, values in self.arrays.items()}
         return {
             "selector": type(self).__name__,
             "version": self.version,
@@ -113,12 +178,12 @@ class AbstractSelector(ABC):
             "open": None
             if selection is None
             else {"cohort": list(selection.cohort), "indices": list(selection.indices)},
-            "memory": self._memory(),
+            "memory": arrays | self._memory(),
         }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> Self:
-        """The selector that `state` was taken from, going on exactly as it would have."""
+        """Build the selector that `state` was taken from; it continues exactly as that one would."""
         if not isinstance(state, Mapping):
             raise StateError(f"a state is a mapping as given by state(), got {type(state).__name__}")
         name, version = state.get("selector"), state.get("version")
@@ -136,7 +201,10 @@ class AbstractSelector(ABC):
                 cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
                 selector._check_cohort(cohort, None)
                 selector._open = Selection(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
-            selector._recall(state["memory"])
+            memory = state["memory"]
+            for array in selector.arrays:
+                selector.arrays[array] = unpack(memory[array], "<f8", size=selector.clients, what=array)
+            selector._recall(memory)
         except StateError:
             raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, FedelectError) as error:
@@ -145,20 +213,63 @@ class AbstractSelector(ABC):
 
     @abstractmethod
     def _choose(self, slot: int, available: Available) -> Choice:
-        """The cohort for `slot` out of the available clients; must not change what is saved."""
+        """Choose the cohort of `slot` out of the available clients. Must not change what is saved."""
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
-        """Take in checked feedback, all of it or (raising) none."""
+        """Learn from checked feedback. If it raises, the arrays are put back; other memory must be unchanged."""
 
-    def _abandoned(self, selection: Selection) -> None:
-        """Note that the slot came to nothing."""
+    def _abandon(self, selection: Selection) -> None:
+        """Learn that the slot had no result."""
 
     def _memory(self) -> dict[str, Any]:
-        """What was learnt, as JSON-able values."""
+        """Return what was learnt beside the arrays, as JSON-able values under names that no array has."""
         return {}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        """Take back what `_memory` gave."""
+        """Restore what `_memory` returned, and what follows from the arrays, which are restored already."""
+
+    def _candidates(self, available: Available) -> Ints:
+        """Numbers of the available clients, sorted."""
+        return np.arange(self.clients) if available is None else np.flatnonzero(available)
+
+    def _pick_best(self, values: Floats, slot: int, candidates: Ints, count: int | None = None) -> Cohort:
+        """Return the `count` (K if None) candidates with the highest of the values (N,); ties by hash of the seed."""
+        size = self.budget if count is None else count
+        return top_k(values, size, among=candidates, tie_seed=self.seed, slot=slot) if size else ()
+
+    def _pick_random(self, slot: int, candidates: Ints, count: int, name: str = "random") -> list[int]:
+        """Draw `count` distinct candidates uniformly from the stream `name` of this seed and slot."""
+        drawn: list[int] = stream(self.seed, name, slot).choice(candidates, count, replace=False).tolist()
+        return drawn
+
+    def _update_known(self, name: str, values: Floats) -> None:
+        """Overwrite an array where `values` (N,) is not nan."""
+        self.arrays[name] = np.where(np.isnan(values), self.arrays[name], values)
+
+    def _change_arrays(self, change: Callable[[], None]) -> None:
+        """Run `change`, which may change the arrays; put them back if it raises or spoils them."""
+        before = {name: values.copy() for name, values in self.arrays.items()}
+        try:
+            change()
+            self._check_arrays()
+        except BaseException:
+            self.arrays = before
+            raise
+
+    def _check_arrays(self) -> None:
+        if self.arrays.keys() != self.initial_arrays.keys():
+            raise SelectorError(
+                f"{type(self).__name__} has arrays {sorted(self.arrays)} where `initial_arrays` declares "
+                f"{sorted(self.initial_arrays)}; declare all of them, with a value to begin with"
+            )
+        for name, values in self.arrays.items():
+            found = f"{getattr(values, 'dtype', type(values).__name__)} {np.shape(values)}"
+            if found != f"float64 ({self.clients},)":
+                raise SelectorError(
+                    f"{type(self).__name__} made its array {name!r} {found}; keep it float64 ({self.clients},)"
+                )
+            if not values.flags.writeable:  # one of the feedback's own arrays
+                self.arrays[name] = values.copy()
 
     def _check_cohort(self, cohort: Cohort, available: Available) -> None:
         """SelectorError unless `cohort` is `budget` distinct available clients, as a sorted tuple of plain ints."""
@@ -202,23 +313,3 @@ class AbstractSelector(ABC):
                 f"wait for more, or lower the budget"
             )
         return mask
-
-
-class AbstractUcb(AbstractSelector):
-    """What the three UCB selectors share: K of N clients, an exploration mu and a seed."""
-
-    def __init__(self, *, clients: int, budget: int, exploration: float, seed: int) -> None:
-        try:
-            self._exploration = float(exploration)
-        except (TypeError, ValueError):
-            self._exploration = float("nan")
-        if not 0.0 <= self._exploration < float("inf"):
-            raise ConfigurationError(f"exploration must be a finite number >= 0, got {exploration!r}")
-        self._seed = whole("seed", seed)
-        parameters = {
-            "clients": whole("clients", clients),
-            "budget": whole("budget", budget),
-            "exploration": self._exploration,
-            "seed": self._seed,
-        }
-        super().__init__(clients=clients, budget=budget, parameters=parameters)

@@ -1,7 +1,7 @@
 """Selectors that do not listen: a fixed cohort, a random one, and cohorts in turn."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -31,8 +31,8 @@ class FixedCohort(AbstractSelector):
 
     def __init__(self, *, clients: int, cohort: Iterable[int]) -> None:
         self._cohort = as_cohort(cohort, clients=whole("clients", clients))
-        parameters = {"clients": whole("clients", clients), "cohort": list(self._cohort)}
-        super().__init__(clients=clients, budget=len(self._cohort), parameters=parameters)
+        super().__init__(clients=clients, budget=len(self._cohort))
+        self.parameters["cohort"] = self._cohort
 
     def _choose(self, slot: int, available: Available) -> Choice:
         return _nearest(self._cohort, available, seed=0, slot=slot), ()
@@ -46,18 +46,17 @@ class RandomCohort(AbstractSelector):
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
         sets = None if cohorts is None else _predefined(cohorts, clients, budget)
-        super().__init__(clients=clients, budget=budget, parameters=_parameters(clients, budget, seed, sets))
-        self._seed = whole("seed", seed)
-        self._cohorts = sets
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self.parameters["cohorts"] = self._cohorts = sets
         self.symmetric = cohorts is None
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        rng = stream(self._seed, "random-cohort", slot)
+        rng = stream(self.seed, "random-cohort", slot)
         if self._cohorts is None:
             pool = self.clients if available is None else np.flatnonzero(available)
             return tuple(sorted(rng.choice(pool, self.budget, replace=False).tolist())), ()
         order = [self._cohorts[i] for i in rng.permutation(len(self._cohorts))]
-        return _first_available(order, available, seed=self._seed, slot=slot), ()
+        return _first_available(order, available, seed=self.seed, slot=slot), ()
 
 
 @final
@@ -73,12 +72,12 @@ class RoundRobin(AbstractSelector):
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
         sets = None if cohorts is None else _predefined(cohorts, clients, budget)
-        super().__init__(clients=clients, budget=budget, parameters=_parameters(clients, budget, seed, sets))
-        self._seed = whole("seed", seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self.parameters["cohorts"] = sets
         self._cohorts = sets or self._drawn()
 
     def _drawn(self) -> list[Cohort]:
-        rng = stream(self._seed, "round-robin")
+        rng = stream(self.seed, "round-robin")
         cohorts = [
             tuple(sorted(rng.choice(self.clients, self.budget, replace=False).tolist()))
             for _ in range(_ROUND_ROBIN_COHORTS)
@@ -90,16 +89,7 @@ class RoundRobin(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         turn = (slot - 1) % len(self._cohorts)
         order = self._cohorts[turn:] + self._cohorts[:turn]
-        return _first_available(order, available, seed=self._seed, slot=slot), ()
-
-
-def _parameters(clients: int, budget: int, seed: int, sets: list[Cohort] | None) -> dict[str, Any]:
-    return {
-        "clients": whole("clients", clients),
-        "budget": whole("budget", budget),
-        "seed": whole("seed", seed),
-        "cohorts": None if sets is None else [list(cohort) for cohort in sets],
-    }
+        return _first_available(order, available, seed=self.seed, slot=slot), ()
 
 
 def _predefined(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fedelect.equations.indices import ucb_index
+from fedelect.rules.packing import pack, unpack
 from fedelect.selectors.base import Available
-from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Cohort
 
 

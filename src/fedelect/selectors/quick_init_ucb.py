@@ -14,17 +14,18 @@ from numpy.typing import NDArray
 
 from fedelect.equations.indices import ucb_index
 from fedelect.rules.cold_start import ColdStart
+from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import Draws
 from fedelect.selectors.additive_arms import AdditiveArms
-from fedelect.selectors.base import AbstractUcb, Available, Choice
-from fedelect.selectors.packing import pack, unpack
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.parameters import as_exploration
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.selectors.reward_noise import RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
 @final
-class QuickInitUcb(AbstractUcb):
+class QuickInitUcb(AbstractSelector):
     """UCB over all K-subsets after a cold start of ceil(N / K) slots; Algorithm 1, eq. `ucb-index`.
 
     A client's score is the reward of its cold-start group (the mean, if it was in two). An arm starts with the mean
@@ -43,8 +44,9 @@ class QuickInitUcb(AbstractUcb):
     advice: ClassVar[str] = "The server may see the average opinion (FL&FA) and slots are few: the paper's choice."
 
     def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
-        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
-        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = as_exploration(exploration)
+        self._cold = ColdStart(self.clients, self.budget, self.seed)
         self._score_total = np.zeros(self.clients)
         self._score_count = np.zeros(self.clients, dtype=np.int64)
         self._score = np.full(self.clients, np.nan)
@@ -71,7 +73,7 @@ class QuickInitUcb(AbstractUcb):
         index = float("-inf") if unplayed is None else ucb_index(unplayed.mean, 1, slot=slot, exploration=exploration)
         rivals = played.count if played.index >= index else 0
         fresh_ones = 0 if unplayed is None or index < played.index else unplayed.count
-        draws = Draws(self._seed, "ties", slot)
+        draws = Draws(self.seed, "ties", slot)
         ticket = draws.below(rivals + fresh_ones)
         cohort = played.pick(ticket) if ticket < rivals else fresh.draw(ticket - rivals, draws, self._played)
         return cohort, (max(index, played.index),)

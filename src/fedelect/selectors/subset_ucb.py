@@ -14,14 +14,15 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fedelect.seeds import Draws
-from fedelect.selectors.base import AbstractUcb, Available, Choice
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.parameters import as_exploration
 from fedelect.selectors.played_arms import PlayedArms
 from fedelect.selectors.reward_noise import RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 
 
 @final
-class SubsetUcb(AbstractUcb):
+class SubsetUcb(AbstractSelector):
     """UCB over all K-subsets, each tried once in random order before its index is used; eq. `ucb-index`.
 
     Args:
@@ -35,7 +36,8 @@ class SubsetUcb(AbstractUcb):
     advice: ClassVar[str] = "There are far more slots than cohorts C(N, K); else it is a random choice."
 
     def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
-        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = as_exploration(exploration)
         self._played = PlayedArms(self.budget)
         self._noise = RewardNoise()
         self._left: list[Cohort] | None = None  # the untried arms, sorted, once more than half have been tried
@@ -45,13 +47,13 @@ class SubsetUcb(AbstractUcb):
         arms = math.comb(len(pool), self.budget)
         played = self._played.among(available)
         if len(played) < arms:
-            draws = Draws(self._seed, "untried", slot)
+            draws = Draws(self.seed, "untried", slot)
             if 2 * len(played) <= arms:
                 return self._untried(pool, draws), ()
             left = self._listed() if available is None else _untried_list(pool, self.budget, played)
             return left[draws.below(len(left))], ()
         best = played.best(slot=slot, exploration=self._noise.widen(self._exploration))
-        return best.pick(Draws(self._seed, "ties", slot).below(best.count)), (best.index,)
+        return best.pick(Draws(self.seed, "ties", slot).below(best.count)), (best.index,)
 
     def _untried(self, pool: Sequence[int], draws: Draws) -> Cohort:
         while True:

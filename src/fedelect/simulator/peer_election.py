@@ -35,9 +35,9 @@ from fedelect.protocol import (
     to_claim,
 )
 from fedelect.records import Exchange
+from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.packing import pack, unpack
 from fedelect.simulator.network import LinkConditions, Network, Traffic
 from fedelect.simulator.peer_exchange import PeerDisks, PeerExchange
 from fedelect.vocabulary import Feedback, Floats, Selection, Signal, as_cohort
@@ -89,7 +89,8 @@ class PeerElection(AbstractSelector):
             del parameters["rule"], parameters["forgetting"], parameters["memory"]
         parameters |= {"edges": [list(edge) for edge in self._config.edges]}
         parameters |= {"couplings": list(self._config.couplings), "conditions": asdict(links)}
-        super().__init__(clients=clients, budget=chosen.budget, parameters=parameters)
+        super().__init__(clients=clients, budget=chosen.budget, seed=chosen.seed)
+        self.parameters = parameters
         self._conditions = links
         self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
         self._total = np.zeros(clients)  # their sum
@@ -157,7 +158,7 @@ class PeerElection(AbstractSelector):
         self._opinions, self._judged = feedback.opinions.copy(), selection.slot
         self._hold(selection.slot + 1, None)
 
-    def _abandoned(self, selection: Selection) -> None:
+    def _abandon(self, selection: Selection) -> None:
         self._hold(selection.slot + 1, None)
 
     def _hold(self, slot: int, available: list[int] | None) -> None:

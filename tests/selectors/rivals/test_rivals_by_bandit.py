@@ -10,7 +10,7 @@ import pytest
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, AdditiveThompson, ClientThompson, ClientUcb, ContextUcb, RbcsF
-from fedelect.selectors.literature.regression import Ridge, scaled
+from fedelect.selectors.literature.features import Ridge, divide_by_mean
 from fedelect.vocabulary import Cohort, Feedback, Selection
 
 
@@ -42,7 +42,7 @@ def test_client_thompson_counts_a_reward_as_successes_and_failures() -> None:
     noisy = ClientThompson(clients=3, budget=1, seed=1)
     selection = noisy.ask()
     noisy.tell(selection, Feedback(reward=7.0))  # noise may carry a reward out of [0, 1]
-    assert noisy._books["successes"][selection.cohort[0]] == 2.0 and noisy._books["failures"].tolist() == [1.0] * 3
+    assert noisy.arrays["successes"][selection.cohort[0]] == 2.0 and noisy.arrays["failures"].tolist() == [1.0] * 3
 
 
 def test_additive_thompson_draws_from_the_posterior_of_the_regression() -> None:
@@ -69,18 +69,18 @@ def test_ridge_regression_and_its_widths_are_worked_out_by_hand() -> None:
     mean, width = ridge.estimate(np.array([[1.0, 1.0]]))
     assert mean == pytest.approx([np.array([1.0, 1.0]) @ np.linalg.solve(square, [8.0, 10.0])])
     assert width == pytest.approx([math.sqrt(4.0 / 11.0)])  # (5 + 3 - 2 - 2) / 11
-    assert scaled(np.array([1.0, 3.0, np.nan])).tolist() == [0.5, 1.5, 1.0]
-    assert scaled(np.array([np.nan, np.nan])).tolist() == [1.0, 1.0]
+    assert divide_by_mean(np.array([1.0, 3.0, np.nan])).tolist() == [0.5, 1.5, 1.0]
+    assert divide_by_mean(np.array([np.nan, np.nan])).tolist() == [1.0, 1.0]
 
 
 def test_rbcs_f_elects_the_cohort_of_least_cost_of_all() -> None:
     selector = RbcsF(clients=6, budget=3, patience=2.0, seed=1)
     times = np.array([1.0, 4.0, 2.0, 3.0, 0.5, 2.5])
-    selector._books["queue"] = np.array([0.0, 5.0, 1.0, 2.5, 0.2, 3.0])
+    selector.arrays["queue"] = np.array([0.0, 5.0, 1.0, 2.5, 0.2, 3.0])
 
     def cost(cohort: Cohort) -> float:
         members = list(cohort)
-        return 2.0 * float(times[members].max()) - float(selector._books["queue"][members].sum())
+        return 2.0 * float(times[members].max()) - float(selector.arrays["queue"][members].sum())
 
     chosen = selector._cheapest(times, np.arange(6))
     assert cost(chosen) == pytest.approx(min(map(cost, itertools.combinations(range(6), 3))))

@@ -5,12 +5,13 @@ from typing import Any
 from fedelect.errors import ConfigurationError
 from fedelect.rules import COLD_START_LIMIT, LossSurrogate, SetPrior, elect_set
 from fedelect.rules.cold_start import ColdStart
-from fedelect.selectors.base import AbstractUcb, Available, Choice
+from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.gaussian_process.ledger import SetLedger, eligible
+from fedelect.selectors.parameters import as_exploration
 from fedelect.vocabulary import Cohort, whole
 
 
-class AbstractSetProcess(AbstractUcb):
+class AbstractSetProcess(AbstractSelector):
     """Elects the cohort whose value, a Gaussian process over sets, may be highest."""
 
     def __init__(
@@ -24,14 +25,14 @@ class AbstractSetProcess(AbstractUcb):
         prior: SetPrior,
         seed: int,
     ) -> None:
-        super().__init__(clients=clients, budget=budget, exploration=exploration, seed=seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = as_exploration(exploration)
         if not 0.0 < forgetting <= 1.0:
             raise ConfigurationError(f"forgetting must be a number > 0 and <= 1 (1 keeps all), got {forgetting!r}")
         if whole("memory", memory) < 2:
             raise ConfigurationError(f"memory must be at least 2 cohorts, got {memory}")
-        self.parameters |= {"forgetting": float(forgetting), "memory": whole("memory", memory)}
         self._prior = prior
-        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        self._cold = ColdStart(self.clients, self.budget, self.seed)
         self._tried: set[int] = set()
         self._ledger = SetLedger(self.budget, forgetting=float(forgetting), memory=memory)
 
@@ -49,7 +50,7 @@ class AbstractSetProcess(AbstractUcb):
             clients=self.clients,
             slot=slot,
             exploration=self._exploration,
-            seed=self._seed,
+            seed=self.seed,
             prior=self._prior,
             added_noise=noise,
             eligible=eligible(available),

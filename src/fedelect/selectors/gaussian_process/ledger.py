@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from fedelect.rules import CohortStatistics
+from fedelect.rules.packing import pack, unpack
 from fedelect.selectors.base import Available
-from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Ints
 
 

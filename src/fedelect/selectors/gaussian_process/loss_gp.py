@@ -5,9 +5,9 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fedelect.rules import LossSurrogate, SetPrior, loss_surrogate
+from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import Draws
 from fedelect.selectors.gaussian_process.base import AbstractSetProcess
-from fedelect.selectors.packing import pack, unpack
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 JUDGES = 128
@@ -56,8 +56,7 @@ class LossGp(AbstractSetProcess):
             prior=SetPrior(hunch=hunch),
             seed=seed,
         )
-        self.parameters |= {"hunch": hunch}
-        self._judges = np.array(Draws(self._seed, "judges").sample(self.clients, min(self.clients, JUDGES)))
+        self._judges = np.array(Draws(self.seed, "judges").sample(self.clients, min(self.clients, JUDGES)))
         self._losses: dict[Cohort, Floats] = {}  # (2, J) weighted sum and weight of the losses after each cohort
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
@@ -74,7 +73,7 @@ class LossGp(AbstractSetProcess):
         cohorts, _, weights, _, _ = self._ledger.evidence()
         sums = np.array(list(self._losses.values()))
         losses = np.where(sums[:, 1] > 0.0, sums[:, 0] / np.maximum(sums[:, 1], 1e-300), np.nan)
-        return loss_surrogate(cohorts, weights, losses, clients=self.clients, judges=self._judges, seed=self._seed)
+        return loss_surrogate(cohorts, weights, losses, clients=self.clients, judges=self._judges, seed=self.seed)
 
     def _memory(self) -> dict[str, Any]:
         return super()._memory() | {"losses": pack(np.array(list(self._losses.values())), "<f8")}

@@ -59,7 +59,6 @@ class SetGp(AbstractSetProcess):
             prior=SetPrior(additive=additive, pairs=pairs, triples=triples, own=own),
             seed=seed,
         )
-        self.parameters |= {"additive": additive, "pairs": pairs, "triples": triples, "own": own}
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`

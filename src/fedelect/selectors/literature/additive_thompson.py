@@ -5,14 +5,14 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from fedelect.seeds import stream
-from fedelect.selectors.base import Available, Choice
+from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.gaussian_process.ledger import SetLedger
-from fedelect.selectors.literature.base import AbstractRival, number
+from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import Feedback, Floats, Selection, Signal
 
 
 @final
-class AdditiveThompson(AbstractRival):
+class AdditiveThompson(AbstractSelector):
     """Linear Thompson sampling (Agrawal, Goyal, ICML 2013) with the members of the cohort as context.
 
     The reward is a level plus the sum of its members' worths, each worth normal with standard deviation `spread`, plus
@@ -34,28 +34,25 @@ class AdditiveThompson(AbstractRival):
     def __init__(
         self, *, clients: int, budget: int, spread: float = 0.1, noise: float = 0.05, memory: int = 256, seed: int
     ) -> None:
-        parameters = {
-            "spread": number("spread", spread, low=1e-6, high=1e6),
-            "noise": number("noise", noise, low=1e-6, high=1e6),
-            "memory": int(number("memory", memory, low=2, high=1e6)),
-        }
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books={})
-        self._ledger = SetLedger(self.budget, forgetting=1.0, memory=int(parameters["memory"]))
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._spread = as_float("spread", spread, low=1e-6, high=1e6)
+        self._noise = as_float("noise", noise, low=1e-6, high=1e6)
+        self._ledger = SetLedger(self.budget, forgetting=1.0, memory=int(as_float("memory", memory, low=2, high=1e6)))
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        rng = stream(self._seed, "worths", slot)
-        worths = self.parameters["spread"] * rng.standard_normal(self.clients)
+        rng = stream(self.seed, "worths", slot)
+        worths = self._spread * rng.standard_normal(self.clients)
         if len(self._ledger):
             worths = self._conditioned(worths, rng)
-        return self._best(worths, slot, self._candidates(available)), ()
+        return self._pick_best(worths, slot, self._candidates(available)), ()
 
     def _conditioned(self, worths: Floats, rng: np.random.Generator) -> Floats:
         """A draw from the prior, moved to a draw from the posterior."""
         cohorts, means, weights, _, added = self._ledger.evidence()
         members = np.zeros((len(cohorts), self.clients))
         np.put_along_axis(members, cohorts, 1.0, axis=1)
-        variance = self.parameters["spread"] ** 2
-        noise = self.parameters["noise"] ** 2 / weights + added
+        variance = self._spread**2
+        noise = self._noise**2 / weights + added
         centre = np.average(means, weights=weights)
         level = 1.0  # a wide prior on what all cohorts have in common
         gram = variance * (members @ members.T) + level + np.diag(noise)

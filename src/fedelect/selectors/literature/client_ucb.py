@@ -1,19 +1,20 @@
 """Combinatorial UCB: every client is an arm, the K best indices train."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.rules.cold_start import ColdStart
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, number
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.parameters import as_exploration
 from fedelect.selectors.reward_noise import RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
 @final
-class ClientUcb(AbstractRival):
+class ClientUcb(AbstractSelector):
     """CUCB (Chen, Wang, Yuan, ICML 2013), Algorithm 1: mean + exploration * sqrt(3 ln t / (2 pulls)), the K highest.
 
     A client's outcome in a slot is the reward of the cohort it trained in. The oracle of the paper is exact here: with
@@ -29,20 +30,20 @@ class ClientUcb(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
     advice: ClassVar[str] = "Clients' worths add up and do not depend on who else trains; slots are many."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"pulls": 0.0, "total": 0.0}
+
     def __init__(self, *, clients: int, budget: int, exploration: float = 1.0, seed: int) -> None:
-        self._exploration = number("exploration", exploration, low=0.0, high=1e6)
-        books = {"pulls": 0.0, "total": 0.0}
-        parameters = {"exploration": self._exploration}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
-        self._cold = ColdStart(self.clients, self.budget, self._seed)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = as_exploration(exploration)
+        self._cold = ColdStart(self.clients, self.budget, self.seed)
         self._noise = RewardNoise()
 
     def indices(self, slot: int) -> Floats:
         """(N,) the clients' indices in `slot`; infinite where a client has never trained."""
-        pulls = self._books["pulls"]
+        pulls = self.arrays["pulls"]
         tried = np.maximum(pulls, 1.0)
         bonus = self._noise.widen(self._exploration) * np.sqrt(1.5 * math.log(slot) / tried)
-        indices: Floats = np.where(pulls > 0.0, self._books["total"] / tried + bonus, np.inf)
+        indices: Floats = np.where(pulls > 0.0, self.arrays["total"] / tried + bonus, np.inf)
         return indices
 
     def _choose(self, slot: int, available: Available) -> Choice:
@@ -50,23 +51,21 @@ class ClientUcb(AbstractRival):
         if group is not None:
             return group, ()
         indices = self.indices(slot)
-        cohort = self._best(indices, slot, self._candidates(available))
+        cohort = self._pick_best(indices, slot, self._candidates(available))
         return cohort, tuple(indices[list(cohort)].tolist())
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
         self._noise.note(feedback.reward_noise)
-        trained = np.zeros(self.clients)
-        trained[list(selection.cohort)] = 1.0
-        self._books["pulls"] = self._books["pulls"] + trained
-        self._books["total"] = self._books["total"] + trained * feedback.reward
+        members = list(selection.cohort)
+        self.arrays["pulls"][members] += 1.0
+        self.arrays["total"][members] += feedback.reward
         self._cold.mark_tried(selection.cohort)
 
     def _memory(self) -> dict[str, Any]:
-        return super()._memory() | {"noise": self._noise.memory()}
+        return {"noise": self._noise.memory()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        super()._recall(memory)
         self._noise.recall(memory["noise"])
-        tried: Cohort = tuple(np.flatnonzero(self._books["pulls"]).tolist())
+        tried: Cohort = tuple(np.flatnonzero(self.arrays["pulls"]).tolist())
         self._cold.mark_tried(tried)

@@ -1,19 +1,21 @@
 """Contextual UCB: a client's worth from what is known of it, the K best bounds train."""
 
+import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, number
-from fedelect.selectors.literature.regression import Ridge, scaled
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import Ridge, divide_by_mean
+from fedelect.selectors.parameters import as_exploration
 from fedelect.vocabulary import Feedback, Floats, Selection, Signal
 
 _FEATURES = ("training_s", "upload_s", "sizes")
 
 
 @final
-class ContextUcb(AbstractRival):
+class ContextUcb(AbstractSelector):
     """LinUCB (Li et al., WWW 2010) over the clients' features, in the spirit of ContextFL (Huang et al. 2022).
 
     ContextFL takes a client's estimated computation and communication time as its context. Here the features are
@@ -32,33 +34,33 @@ class ContextUcb(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward", "training_s", "upload_s", "sizes"})
     advice: ClassVar[str] = "Clients are many or new, and their features (times, data size) tell what they are worth."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = dict.fromkeys(_FEATURES, math.nan)
+
     def __init__(self, *, clients: int, budget: int, exploration: float = 0.3, seed: int) -> None:
-        parameters = {"exploration": number("exploration", exploration, low=0.0, high=1e6)}
-        books = dict.fromkeys(_FEATURES, np.nan)
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._exploration = as_exploration(exploration)
         self._ridge = Ridge(len(_FEATURES) + 1)
 
     def _contexts(self) -> Floats:
-        columns = [scaled(self._books[name]) for name in _FEATURES]
+        columns = [divide_by_mean(self.arrays[name]) for name in _FEATURES]
         contexts: Floats = np.stack([*columns, np.ones(self.clients)], axis=1)
         return contexts
 
     def _choose(self, slot: int, available: Available) -> Choice:
         means, widths = self._ridge.estimate(self._contexts())
-        bounds = means + self.parameters["exploration"] * widths
-        cohort = self._best(bounds, slot, self._candidates(available))
+        bounds = means + self._exploration * widths
+        cohort = self._pick_best(bounds, slot, self._candidates(available))
         return cohort, tuple(bounds[list(cohort)].tolist())
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
         for name in _FEATURES:
-            self._keep(name, getattr(feedback, name))
+            self._update_known(name, getattr(feedback, name))
         members = list(selection.cohort)
         self._ridge.note(self._contexts()[members], np.full(len(members), feedback.reward))
 
     def _memory(self) -> dict[str, Any]:
-        return super()._memory() | {"ridge": self._ridge.memory()}
+        return {"ridge": self._ridge.memory()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        super()._recall(memory)
         self._ridge.recall(memory["ridge"])

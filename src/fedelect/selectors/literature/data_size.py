@@ -1,16 +1,19 @@
 """Selection by data size: the clients with most samples among those that can finish."""
 
+import math
+from collections.abc import Mapping
 from typing import ClassVar, final
 
 import numpy as np
 
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, filled, optional_seconds
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import fill_missing
+from fedelect.selectors.parameters import as_seconds
 from fedelect.vocabulary import Feedback, Selection, Signal
 
 
 @final
-class DataSize(AbstractRival):
+class DataSize(AbstractSelector):
     """In the spirit of FedMCCS (AbdulRahman et al., IEEE Internet Things J. 2021): able clients, most data first.
 
     FedMCCS predicts by regression from processor, memory and energy whether a client can finish, and takes as many of
@@ -28,23 +31,23 @@ class DataSize(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"sizes", "training_s", "upload_s"})
     advice: ClassVar[str] = "More data is better data, whosever it is: the largest clients that meet the deadline."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"sizes": math.nan, "seconds": math.nan}
+
     def __init__(self, *, clients: int, budget: int, deadline_s: float | None = None, seed: int) -> None:
-        self._deadline = optional_seconds("deadline_s", deadline_s)
-        books = {"sizes": np.nan, "seconds": np.nan}
-        parameters = {"deadline_s": self._deadline}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._deadline = as_seconds("deadline_s", deadline_s)
 
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = self._candidates(available)
-        seconds, sizes = filled(self._books["seconds"]), filled(self._books["sizes"])
+        seconds, sizes = fill_missing(self.arrays["seconds"]), fill_missing(self.arrays["sizes"])
         able = pool if self._deadline is None else pool[seconds[pool] <= self._deadline]
-        largest = self._best(sizes, slot, able, min(able.size, self.budget))
+        largest = self._pick_best(sizes, slot, able, min(able.size, self.budget))
         others = np.setdiff1d(pool, largest)
-        quickest = self._best(-seconds, slot, others, self.budget - len(largest))
+        quickest = self._pick_best(-seconds, slot, others, self.budget - len(largest))
         return tuple(sorted([*largest, *quickest])), ()
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         sizes, training, upload = feedback.sizes, feedback.training_s, feedback.upload_s
         assert sizes is not None and training is not None and upload is not None  # declared in `needs`
-        self._keep("sizes", sizes)
-        self._keep("seconds", training + upload)
+        self._update_known("sizes", sizes)
+        self._update_known("seconds", training + upload)

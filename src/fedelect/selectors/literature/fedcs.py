@@ -1,17 +1,20 @@
 """FedCS: as many clients as finish before the deadline, the quickest addition first."""
 
+import math
+from collections.abc import Mapping
 from typing import ClassVar, final
 
 import numpy as np
 
 from fedelect.errors import ConfigurationError
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, filled, optional_seconds
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import fill_missing
+from fedelect.selectors.parameters import as_seconds
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, whole
 
 
 @final
-class FedCs(AbstractRival):
+class FedCs(AbstractSelector):
     """FedCS (Nishio, Yonetani, ICC 2019, arXiv 1804.08333), Algorithm 3, with at most K clients in a round.
 
     Clients train at the same time and upload one after the other, so a client whose training ends while others upload
@@ -33,6 +36,8 @@ class FedCs(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"training_s", "upload_s"})
     advice: ClassVar[str] = "A round must end by a deadline and clients forecast their times; quality does not count."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"training_s": math.nan, "upload_s": math.nan}
+
     def __init__(
         self,
         *,
@@ -42,10 +47,8 @@ class FedCs(AbstractRival):
         deadline_s: float | None = None,
         seed: int,
     ) -> None:
-        self._deadline = optional_seconds("deadline_s", deadline_s)
-        parameters = {"candidates": candidates, "deadline_s": self._deadline}
-        books = {"training_s": np.nan, "upload_s": np.nan}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._deadline = as_seconds("deadline_s", deadline_s)
         half = max(self.budget, (self.clients + 1) // 2)
         self._asked = half if candidates is None else whole("candidates", candidates)
         if not self.budget <= self._asked <= self.clients:
@@ -53,15 +56,15 @@ class FedCs(AbstractRival):
 
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = self._candidates(available)
-        drawn = np.sort(self._random(slot, pool, min(self._asked, pool.size), "resource-request"))
-        training, upload = filled(self._books["training_s"]), filled(self._books["upload_s"])
+        drawn = np.sort(self._pick_random(slot, pool, min(self._asked, pool.size), "resource-request"))
+        training, upload = fill_missing(self.arrays["training_s"]), fill_missing(self.arrays["upload_s"])
         return self._greedy(slot, drawn.tolist(), training, upload), ()
 
     def _greedy(self, slot: int, left: list[int], training: Floats, upload: Floats) -> Cohort:
         passed, chosen, beyond = 0.0, list[int](), list[int]()
         while left and len(chosen) < self.budget:
             adds = upload + np.maximum(0.0, training - passed)
-            (quickest,) = self._best(-adds, slot, np.array(left), 1)
+            (quickest,) = self._pick_best(-adds, slot, np.array(left), 1)
             left.remove(quickest)
             if self._deadline is None or passed + adds[quickest] <= self._deadline:
                 chosen.append(quickest)
@@ -72,5 +75,5 @@ class FedCs(AbstractRival):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.training_s is not None and feedback.upload_s is not None  # declared in `needs`
-        self._keep("training_s", feedback.training_s)
-        self._keep("upload_s", feedback.upload_s)
+        self._update_known("training_s", feedback.training_s)
+        self._update_known("upload_s", feedback.upload_s)

@@ -1,13 +1,14 @@
 """Oort: clients by statistical times system utility, with exploration and a pacer."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.seeds import stream
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, number
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, whole
 
 _FIRST_SHARE, _SHARE_DECAY, _LAST_SHARE = 0.9, 0.98, 0.2  # exploration factor, Sec. 7.1
@@ -16,7 +17,7 @@ _FIRST_PERCENT, _STEP_PERCENT = 50.0, 10.0  # preferred duration, and what the p
 
 
 @final
-class Oort(AbstractRival):
+class Oort(AbstractSelector):
     """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1.
 
     The utility of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
@@ -42,6 +43,13 @@ class Oort(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
     advice: ClassVar[str] = "Clients may tell their losses, and time to accuracy counts: slow clients are passed over."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {
+        "utility": math.nan,
+        "last": 0.0,
+        "seconds": math.nan,
+        "elections": 0.0,
+    }
+
     def __init__(
         self,
         *,
@@ -52,24 +60,22 @@ class Oort(AbstractRival):
         most_elections: int | None = None,
         seed: int,
     ) -> None:
-        books = {"utility": np.nan, "last": 0.0, "seconds": np.nan, "elections": 0.0}
-        self._penalty = number("penalty", penalty, low=0.0, high=1e3)
-        self._window = int(number("window", whole("window", window), low=1, high=1e6))
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._penalty = as_float("penalty", penalty, low=0.0, high=1e3)
+        self._window = int(as_float("window", whole("window", window), low=1, high=1e6))
         most = None if most_elections is None else whole("most_elections", most_elections)
-        self._most = math.inf if most is None else number("most_elections", most, low=1, high=1e9)
-        parameters = {"penalty": self._penalty, "window": self._window, "most_elections": most}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        self._most = math.inf if most is None else as_float("most_elections", most, low=1, high=1e9)
         self._won: list[float] = []  # utility won in each slot told
         self._percent = _FIRST_PERCENT
 
     def utilities(self, slot: int) -> Floats:
         """(N,) utility of each client in `slot`; nan where it has never trained."""
-        known = self._books["utility"][~np.isnan(self._books["utility"])]
+        known = self.arrays["utility"][~np.isnan(self.arrays["utility"])]
         if not known.size:
-            return self._books["utility"].copy()
-        clipped = np.minimum(self._books["utility"], np.percentile(known, 95.0))
-        stale = np.sqrt(0.1 * math.log(slot) / np.maximum(self._books["last"], 1.0))
-        seconds = self._books["seconds"]
+            return self.arrays["utility"].copy()
+        clipped = np.minimum(self.arrays["utility"], np.percentile(known, 95.0))
+        stale = np.sqrt(0.1 * math.log(slot) / np.maximum(self.arrays["last"], 1.0))
+        seconds = self.arrays["seconds"]
         durations = seconds[~np.isnan(seconds)]
         preferred = np.percentile(durations, self._percent) if durations.size else math.inf
         late = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-12), 1.0)
@@ -85,19 +91,19 @@ class Oort(AbstractRival):
         explore = min(round(share * self.budget), fresh.size)
         exploit = min(self.budget - explore, tried.size)
         explore = self.budget - exploit
-        chosen = self._exploit(slot, tried, utilities, exploit) + self._random(slot, fresh, explore, "explore")
+        chosen = self._exploit(slot, tried, utilities, exploit) + self._pick_random(slot, fresh, explore, "explore")
         return tuple(sorted(chosen)), ()
 
     def _exploit(self, slot: int, tried: Ints, utilities: Floats, count: int) -> list[int]:
         """`count` of the tried clients, by utility."""
         if not count:
             return []
-        fit = tried[self._books["elections"][tried] < self._most]
+        fit = tried[self.arrays["elections"][tried] < self._most]
         pool = fit if fit.size >= count else tried
         last_place = np.sort(utilities[pool])[-count]
         admitted = pool[utilities[pool] >= _CUT_OFF * last_place]
         weights = np.maximum(utilities[admitted], 1e-12)
-        rng = stream(self._seed, "exploit", slot)
+        rng = stream(self.seed, "exploit", slot)
         drawn: list[int] = rng.choice(admitted, count, replace=False, p=weights / weights.sum()).tolist()
         return drawn
 
@@ -107,21 +113,19 @@ class Oort(AbstractRival):
         members = np.array(selection.cohort)
         told = np.full(self.clients, np.nan)
         told[members] = (sizes * loss)[members]
-        self._keep("utility", told)
-        self._keep("seconds", seconds)
+        self._update_known("utility", told)
+        self._update_known("seconds", seconds)
         self._elected(selection)
         self._won.append(float(np.nansum(told)))
         self._pace()
 
-    def _abandoned(self, selection: Selection) -> None:
+    def _abandon(self, selection: Selection) -> None:
         self._elected(selection)
 
     def _elected(self, selection: Selection) -> None:
         members = list(selection.cohort)
-        self._books["last"] = self._books["last"].copy()
-        self._books["elections"] = self._books["elections"].copy()
-        self._books["last"][members] = selection.slot
-        self._books["elections"][members] += 1.0
+        self.arrays["last"][members] = selection.slot
+        self.arrays["elections"][members] += 1.0
 
     def _pace(self) -> None:
         """At the end of a window: if less was won than in the one before, allow longer rounds."""
@@ -132,9 +136,8 @@ class Oort(AbstractRival):
                 self._percent = min(self._percent + _STEP_PERCENT, 100.0)
 
     def _memory(self) -> dict[str, Any]:
-        return super()._memory() | {"won": list(self._won), "percent": self._percent}
+        return {"won": list(self._won), "percent": self._percent}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        super()._recall(memory)
         self._won = [float(value) for value in memory["won"]]
         self._percent = float(memory["percent"])

@@ -1,18 +1,20 @@
 """Power-of-Choice: of d clients drawn by data size, the K with the highest loss."""
 
+import math
+from collections.abc import Mapping
 from typing import ClassVar, final
 
 import numpy as np
 
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, filled
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import fill_missing
 from fedelect.vocabulary import Feedback, Selection, Signal, whole
 
 
 @final
-class PowerOfChoice(AbstractRival):
+class PowerOfChoice(AbstractSelector):
     """Power-of-Choice (Cho, Wang, Joshi 2020, arXiv 2010.01243), Sec. 3.
 
     1. Draw a candidate set of d clients without replacement, client k with probability proportional to its data size.
@@ -31,21 +33,22 @@ class PowerOfChoice(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"loss", "sizes"})
     advice: ClassVar[str] = "Clients may tell their loss, and those that the model serves worst should train."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"loss": math.nan, "sizes": math.nan}
+
     def __init__(self, *, clients: int, budget: int, candidates: int | None = None, seed: int) -> None:
-        books = {"loss": np.nan, "sizes": np.nan}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters={"candidates": candidates}, books=books)
+        super().__init__(clients=clients, budget=budget, seed=seed)
         self._draw = min(2 * self.budget, self.clients) if candidates is None else whole("candidates", candidates)
         if not self.budget <= self._draw <= self.clients:
             raise ConfigurationError(f"candidates must be from {self.budget} to {self.clients}, got {candidates}")
 
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = self._candidates(available)
-        sizes = np.maximum(filled(self._books["sizes"])[pool], 1e-9)  # all equal before the first slot
-        rng = stream(self._seed, "candidates", slot)
+        sizes = np.maximum(fill_missing(self.arrays["sizes"])[pool], 1e-9)  # all equal before the first slot
+        rng = stream(self.seed, "candidates", slot)
         drawn = rng.choice(pool, min(self._draw, pool.size), replace=False, p=sizes / sizes.sum())
-        return self._best(filled(self._books["loss"]), slot, np.sort(drawn)), ()
+        return self._pick_best(fill_missing(self.arrays["loss"]), slot, np.sort(drawn)), ()
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.loss is not None and feedback.sizes is not None  # declared in `needs`
-        self._keep("loss", feedback.loss)
-        self._keep("sizes", feedback.sizes)
+        self._update_known("loss", feedback.loss)
+        self._update_known("sizes", feedback.sizes)

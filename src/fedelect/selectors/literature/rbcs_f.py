@@ -1,20 +1,22 @@
 """RBCS-F: the fastest cohort by a contextual bandit, under a long-term share for every client."""
 
+import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.errors import ConfigurationError
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, number
-from fedelect.selectors.literature.regression import Ridge, scaled
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import Ridge, divide_by_mean
+from fedelect.selectors.parameters import as_exploration, as_float
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal
 
 _FEATURES = ("training_s", "upload_s")
 
 
 @final
-class RbcsF(AbstractRival):
+class RbcsF(AbstractSelector):
     """RBCS-F (Huang et al., IEEE Trans. Parallel Distrib. Syst. 2021, arXiv 2011.01783), Algorithms 1 and 2.
 
     A round lasts as long as its slowest client. A client's time is estimated from its context, here its forecasts of
@@ -38,6 +40,8 @@ class RbcsF(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"seconds", "training_s", "upload_s"})
     advice: ClassVar[str] = "Rounds should be short and yet every client must have a guaranteed share of them."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"training_s": math.nan, "upload_s": math.nan, "queue": 0.0}
+
     def __init__(
         self,
         *,
@@ -48,43 +52,39 @@ class RbcsF(AbstractRival):
         exploration: float = 0.1,
         seed: int,
     ) -> None:
-        parameters = {
-            "fairness": fairness,
-            "patience": number("patience", patience, low=0.0, high=1e9),
-            "exploration": number("exploration", exploration, low=0.0, high=1e6),
-        }
-        books = {"training_s": np.nan, "upload_s": np.nan, "queue": 0.0}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._patience = as_float("patience", patience, low=0.0, high=1e9)
+        self._exploration = as_exploration(exploration)
         most = self.budget / self.clients
-        self._share = 0.5 * most if fairness is None else number("fairness", fairness, low=0.0, high=1.0)
+        self._share = 0.5 * most if fairness is None else as_float("fairness", fairness, low=0.0, high=1.0)
         if self._share > most:
             raise ConfigurationError(f"fairness must be at most K / N = {most:g}, got {fairness}")
         self._ridge = Ridge(len(_FEATURES) + 1)
 
     def _contexts(self) -> Floats:
-        columns = [scaled(self._books[name]) for name in _FEATURES]
+        columns = [divide_by_mean(self.arrays[name]) for name in _FEATURES]
         contexts: Floats = np.stack([*columns, np.ones(self.clients)], axis=1)
         return contexts
 
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = self._candidates(available)
         means, widths = self._ridge.estimate(self._contexts())
-        bounds = np.maximum(means - self.parameters["exploration"] * widths, 0.0)
+        bounds = np.maximum(means - self._exploration * widths, 0.0)
         typical = bounds[pool].mean()
         times = bounds / typical if typical > 0.0 else np.ones(self.clients)
-        ties = np.array(self._random(slot, pool, pool.size, "ties"))
+        ties = np.array(self._pick_random(slot, pool, pool.size, "ties"))
         return self._cheapest(times, ties), ()
 
     def _cheapest(self, times: Floats, pool: Ints) -> Cohort:
         """The cohort of the least V max(tau) - sum(Z); `pool` is in the order in which ties are broken."""
-        queue = self._books["queue"]
+        queue = self.arrays["queue"]
         order = pool[np.argsort(times[pool], kind="stable")]
         best, cohort = np.inf, order[: self.budget]
         for last in range(self.budget - 1, order.size):
             faster = order[:last]
             longest = faster[np.argsort(-queue[faster], kind="stable")[: self.budget - 1]]
             members = np.append(longest, order[last])
-            cost = self.parameters["patience"] * times[order[last]] - queue[members].sum()
+            cost = self._patience * times[order[last]] - queue[members].sum()
             if cost < best:
                 best, cohort = cost, members
         return tuple(sorted(cohort.tolist()))
@@ -92,24 +92,23 @@ class RbcsF(AbstractRival):
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         seconds, training, upload = feedback.seconds, feedback.training_s, feedback.upload_s
         assert seconds is not None and training is not None and upload is not None  # declared in `needs`
-        self._keep("training_s", training)
-        self._keep("upload_s", upload)
+        self._update_known("training_s", training)
+        self._update_known("upload_s", upload)
         members = np.array(selection.cohort)
         told = members[~np.isnan(seconds[members])]
         self._ridge.note(self._contexts()[told], seconds[told])
         self._elected(selection.cohort)
 
-    def _abandoned(self, selection: Selection) -> None:
+    def _abandon(self, selection: Selection) -> None:
         self._elected(selection.cohort)
 
     def _elected(self, cohort: Cohort) -> None:
         served = np.zeros(self.clients)
         served[list(cohort)] = 1.0
-        self._books["queue"] = np.maximum(self._books["queue"] + self._share - served, 0.0)
+        self.arrays["queue"] = np.maximum(self.arrays["queue"] + self._share - served, 0.0)
 
     def _memory(self) -> dict[str, Any]:
-        return super()._memory() | {"ridge": self._ridge.memory()}
+        return {"ridge": self._ridge.memory()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        super()._recall(memory)
         self._ridge.recall(memory["ridge"])

@@ -1,18 +1,21 @@
 """TiFL: tiers of equally fast clients, one tier in each slot, the worst served more often."""
 
+import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.rules.cold_start import ColdStart
 from fedelect.seeds import stream
-from fedelect.selectors.base import Available, Choice
-from fedelect.selectors.literature.base import AbstractRival, filled, number
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import fill_missing
+from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, whole
 
 
 @final
-class TiFl(AbstractRival):
+class TiFl(AbstractSelector):
     """TiFL (Chai et al., HPDC 2020, arXiv 2001.09249), adaptive tier selection, Algorithm 2.
 
     Profiling: every client trains once (the cold-start groups), and its seconds are noted. Clients are then sorted by
@@ -37,15 +40,17 @@ class TiFl(AbstractRival):
     needs: ClassVar[frozenset[Signal]] = frozenset({"seconds", "opinions"})
     advice: ClassVar[str] = "Slow clients hold up fast ones: cohorts of equal speed, and all speeds have their turn."
 
+    initial_arrays: ClassVar[Mapping[str, float]] = {"seconds": math.nan, "opinions": math.nan, "tried": 0.0}
+
     def __init__(
         self, *, clients: int, budget: int, tiers: int = 5, credits: int = 50, interval: int = 10, seed: int
     ) -> None:
-        settings = {"tiers": tiers, "credits": credits, "interval": interval}
-        parameters = {name: int(number(name, whole(name, value), low=1, high=1e9)) for name, value in settings.items()}
-        books = {"seconds": np.nan, "opinions": np.nan, "tried": 0.0}
-        super().__init__(clients=clients, budget=budget, seed=seed, parameters=parameters, books=books)
-        self._cold = ColdStart(self.clients, self.budget, self._seed)
-        count = max(1, min(parameters["tiers"], self.clients // self.budget))
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        for name, value in (("tiers", tiers), ("credits", credits), ("interval", interval)):
+            as_float(name, whole(name, value), low=1, high=1e9)
+        self._credits, self._interval = credits, interval
+        self._cold = ColdStart(self.clients, self.budget, self.seed)
+        count = max(1, min(tiers, self.clients // self.budget))
         self._used = [0] * count  # credits used by each tier
         self._chances = [1.0 / count] * count
         self._current = 0
@@ -54,8 +59,8 @@ class TiFl(AbstractRival):
 
     def tiers(self) -> list[Ints]:
         """The clients of each tier, fastest tier first."""
-        ties = np.argsort(stream(self._seed, "tier-ties").permutation(self.clients))
-        order = np.lexsort((ties, filled(self._books["seconds"])))
+        ties = np.argsort(stream(self.seed, "tier-ties").permutation(self.clients))
+        order = np.lexsort((ties, fill_missing(self.arrays["seconds"])))
         return list(np.array_split(order, len(self._used)))
 
     def _choose(self, slot: int, available: Available) -> Choice:
@@ -65,49 +70,47 @@ class TiFl(AbstractRival):
         tiers, tier = self.tiers(), self._tier(slot)
         members = np.intersect1d(tiers[tier], self._candidates(available))
         if members.size >= self.budget:
-            return tuple(sorted(self._random(slot, members, self.budget, "members"))), ()
+            return tuple(sorted(self._pick_random(slot, members, self.budget, "members"))), ()
         place = np.empty(self.clients)
         place[np.concatenate(tiers)] = np.arange(self.clients)
         middle = place[tiers[tier]].mean()
-        return self._best(-np.abs(place - middle), slot, self._candidates(available)), ()
+        return self._pick_best(-np.abs(place - middle), slot, self._candidates(available)), ()
 
     def _tier(self, slot: int) -> int:
         """A tier with credits left, by the present chances."""
-        chances = np.array(self._chances) * (np.array(self._used) < self.parameters["credits"])
-        return int(stream(self._seed, "tier", slot).choice(chances.size, p=chances / chances.sum()))
+        chances = np.array(self._chances) * (np.array(self._used) < self._credits)
+        return int(stream(self.seed, "tier", slot).choice(chances.size, p=chances / chances.sum()))
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.seconds is not None and feedback.opinions is not None  # declared in `needs`
         profiled = self._profiled()
-        self._keep("seconds", feedback.seconds)
-        self._keep("opinions", feedback.opinions)
+        self._update_known("seconds", feedback.seconds)
+        self._update_known("opinions", feedback.opinions)
         if profiled:
             self._count(self._tier(selection.slot))
         self._try(selection)
 
-    def _abandoned(self, selection: Selection) -> None:
+    def _abandon(self, selection: Selection) -> None:
         self._try(selection)
 
     def _try(self, selection: Selection) -> None:
-        tried = self._books["tried"].copy()
-        tried[list(selection.cohort)] = 1.0
-        self._books["tried"] = tried
+        self.arrays["tried"][list(selection.cohort)] = 1.0
         self._cold.mark_tried(selection.cohort)
 
     def _profiled(self) -> bool:
-        return bool(self._books["tried"].all())
+        return bool(self.arrays["tried"].all())
 
     def _count(self, tier: int) -> None:
         self._current = tier
         self._used[tier] += 1
-        if min(self._used) >= self.parameters["credits"]:
+        if min(self._used) >= self._credits:
             self._used = [0] * len(self._used)
         self._slots += 1
-        if self._slots % self.parameters["interval"] == 0:
+        if self._slots % self._interval == 0:
             self._look()
 
     def _look(self) -> None:
-        opinions: Floats = filled(self._books["opinions"])
+        opinions: Floats = fill_missing(self.arrays["opinions"])
         served = [float(opinions[tier].mean()) for tier in self.tiers()]
         if self._before is not None and served[self._current] <= self._before[self._current]:
             count = len(served)
@@ -117,12 +120,11 @@ class TiFl(AbstractRival):
 
     def _memory(self) -> dict[str, Any]:
         names = ("used", "chances", "current", "slots", "before")
-        return super()._memory() | {name: getattr(self, f"_{name}") for name in names}
+        return {name: getattr(self, f"_{name}") for name in names}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        super()._recall(memory)
         self._used = [int(used) for used in memory["used"]]
         self._chances = [float(chance) for chance in memory["chances"]]
         self._current, self._slots = int(memory["current"]), int(memory["slots"])
         self._before = None if memory["before"] is None else [float(value) for value in memory["before"]]
-        self._cold.mark_tried(tuple(np.flatnonzero(self._books["tried"]).tolist()))
+        self._cold.mark_tried(tuple(np.flatnonzero(self.arrays["tried"]).tolist()))

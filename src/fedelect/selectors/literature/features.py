@@ -1,10 +1,10 @@
-"""Ridge regression on a few features, as the contextual bandits keep it."""
+"""Features of clients, and ridge regression on them."""
 
 from typing import Any
 
 import numpy as np
 
-from fedelect.selectors.packing import pack, unpack
+from fedelect.rules.packing import pack, unpack
 from fedelect.vocabulary import Floats
 
 
@@ -44,8 +44,14 @@ class Ridge:
         self._cross = unpack(memory["cross"], "<f8", size=size, what="regression")
 
 
-def scaled(values: Floats) -> Floats:
-    """(N,) divided by the mean of those known, so that a typical client has 1; nan counts as typical."""
+def fill_missing(values: Floats) -> Floats:
+    """Replace nan in `values` (N,) by the mean of the others, or by 0 if all are nan."""
+    known = values[~np.isnan(values)]
+    return np.where(np.isnan(values), known.mean() if known.size else 0.0, values)
+
+
+def divide_by_mean(values: Floats) -> Floats:
+    """Divide `values` (N,) by the mean of those known, so that a typical client has 1; nan becomes 1."""
     known = values[~np.isnan(values)]
     typical = float(known.mean()) if known.size else 0.0
     return np.where(np.isnan(values), 1.0, values / typical) if typical > 0.0 else np.ones_like(values)
