@@ -30,8 +30,7 @@ from threadpoolctl import threadpool_limits
 from fedelect.analytics import judge
 from fedelect.bench.worlds import SETTINGS, SLOTS, TRIALS, TUNING, BenchWorld
 from fedelect.datasets import load_dataset
-from fedelect.federation import Job, Model, make_engine
-from fedelect.federation.losses import linear_losses
+from fedelect.federation import Job, Model, linear_losses, make_engine
 from fedelect.scenario import Scenario, build_scenario, simulated_signals
 from fedelect.seeds import derive, stream
 from fedelect.selectors import AbstractSelector, SelectorSpec

@@ -54,7 +54,7 @@ def plain(work: Work, threads: int) -> Contender:
 
 def stacked(work: Work, threads: int, *, shuffle: Shuffle) -> Contender:
     """All replicas together."""
-    from fedelect.federation.linear import StackedEngine
+    from fedelect.federation import StackedEngine
 
     try:
         from numba import __version__ as numba

@@ -14,8 +14,7 @@ from fedelect.atlas import build as build_module
 from fedelect.atlas.file import save_atlas
 from fedelect.atlas.table import LARGEST_LOSS, kept_losses
 from fedelect.errors import ConfigurationError, DataError, RunMismatchError
-from fedelect.federation import Job, train
-from fedelect.federation.losses import linear_losses
+from fedelect.federation import Job, linear_losses, train
 from fedelect.records import read_run
 from fedelect.scenario import build_scenario
 from fedelect.simulator import simulate

@@ -19,8 +19,7 @@ from tests.worlds import digits, tiny
 
 from fedelect.analytics import survey
 from fedelect.bench import BenchWorld, Stage, play_together
-from fedelect.federation import Job, make_engine
-from fedelect.federation.losses import linear_losses
+from fedelect.federation import Job, linear_losses, make_engine
 from fedelect.scenario import Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats
 

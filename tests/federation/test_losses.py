@@ -6,12 +6,12 @@ import pytest
 from tests.worlds import digits, tiny
 
 from fedelect.federation import Job, MeasuresLosses, PlainEngine, StackedEngine, make_engine
-from fedelect.federation.losses import losses_of
+from fedelect.federation.train import summarise_losses
 from fedelect.scenario import ScenarioConfig, build_scenario
 
 
 def test_mean_and_rms_are_worked_out_by_hand() -> None:
-    mean, rms = losses_of([np.array([3.0, 4.0]), np.array([2.0])])
+    mean, rms = summarise_losses([np.array([3.0, 4.0]), np.array([2.0])])
     assert mean.tolist() == [3.5, 2.0] and rms == pytest.approx([np.sqrt(12.5), 2.0])
 
 

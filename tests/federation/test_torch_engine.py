@@ -20,7 +20,7 @@ from fedelect.analytics import judge
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
-from fedelect.federation.torch.presets import load_factory
+from fedelect.federation.torch.network import load_factory
 from fedelect.federation.torch.stacked import batches
 from fedelect.records import Run, read_run, sorted_records
 from fedelect.scenario import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from fedelect.federation.local_training import batch_orders
+from fedelect.federation.train import batch_orders
 from fedelect.scenario import Scenario, draw_arrivals
 
 

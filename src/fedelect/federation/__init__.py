@@ -1,11 +1,17 @@
-"""FL: a cohort and a start model become a trained global model."""
+"""FL: train a global model from a cohort and a start model."""
 
-from fedelect.federation.engine import Engine, PlainEngine
-from fedelect.federation.engines import DEFAULT_ENGINE, engine_names, make_engine, versions_of
-from fedelect.federation.linear import StackedEngine
+from fedelect.federation.engine import (
+    DEFAULT_ENGINE,
+    Engine,
+    MeasuresLosses,
+    PlainEngine,
+    engine_names,
+    make_engine,
+    versions_of,
+)
+from fedelect.federation.linear.engine import StackedEngine
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.losses import ClientLosses, MeasuresLosses
-from fedelect.federation.train import Job, Training, initial_model, train
+from fedelect.federation.train import ClientLosses, Job, Training, initial_model, linear_losses, train
 
 __all__ = [
     "DEFAULT_ENGINE",
@@ -20,6 +26,7 @@ __all__ = [
     "Training",
     "engine_names",
     "initial_model",
+    "linear_losses",
     "make_engine",
     "train",
     "versions_of",

@@ -1,17 +1,29 @@
-"""The training seam: what the loop asks of whatever trains.
+"""The interface of training engines, and engines by name.
 
-An engine trains batches of jobs, all replicas of one world together, and knows what its models are: arrays of one
-shape, which the loop passes on, saves and never looks into.
+An engine trains batches of jobs, all replicas of one scenario together. Its models are arrays of one shape, which the
+loop passes on and saves but never looks into.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, final
+from typing import Literal, Protocol, final, runtime_checkable
 
 from fedelect.equations.scores import linear_scores
+from fedelect.errors import ConfigurationError
+from fedelect.federation.linear.engine import StackedEngine
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.losses import ClientLosses, linear_losses
-from fedelect.federation.train import Job, Training, initial_model, train
-from fedelect.scenario import Scenario
+from fedelect.federation.train import ClientLosses, Job, Training, initial_model, linear_losses, train
+from fedelect.records import library_versions
+from fedelect.scenario import Scenario, ScenarioConfig
+
+DEFAULT_ENGINE = "auto"
+
+_LINEAR: dict[str, Literal["auto", "gram", "primal"]] = {"auto": "auto", "gram": "gram", "primal": "primal"}
+_TORCH: dict[str, Literal["loop", "vmap"]] = {
+    "auto": "loop",
+    "torch": "loop",
+    "torch-loop": "loop",
+    "torch-vmap": "vmap",
+}
 
 
 class Engine(Protocol):
@@ -19,10 +31,10 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """What the records call it; engines whose results may differ in the last bit have different names."""
+        """Name in the records; engines whose results may differ in the last bit have different names."""
 
     def initial_model(self, scenario: Scenario) -> Model:
-        """The model that every cold start begins with."""
+        """Model that every cold start begins with."""
 
     def train(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
         """Train every job; the results come in the same order, and none depends on which others are there."""
@@ -34,9 +46,17 @@ class Engine(Protocol):
         """
 
 
+@runtime_checkable
+class MeasuresLosses(Protocol):
+    """An engine that can compute the losses of its models."""
+
+    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples."""
+
+
 @final
 class PlainEngine:
-    """Linear models by the plain loop of `train`: the reference that faster engines are compared with."""
+    """Linear models by the reference loop of `train`."""
 
     name = "plain"
 
@@ -56,3 +76,39 @@ class PlainEngine:
     def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
         """Each client's loss of `model` on its own training samples."""
         return linear_losses(scenario, model)
+
+
+def engine_names(config: ScenarioConfig) -> tuple[str, ...]:
+    """Names of the engines that can train the models of `config`.
+
+    >>> engine_names(ScenarioConfig())
+    ('auto', 'plain', 'gram', 'primal')
+    """
+    return ("auto", "plain", "gram", "primal") if config.model.linear else tuple(_TORCH)
+
+
+def make_engine(name: str, config: ScenarioConfig) -> Engine:
+    """Make an engine by its name, for the models of `config`.
+
+    "auto" suits any scenario. For linear models there are "plain", the reference loop, and "gram" and "primal", the
+    two paths of `StackedEngine`; for PyTorch modules "torch-loop" (also called "torch") and "torch-vmap", the two
+    paths of `TorchEngine`.
+
+    Raises:
+        ConfigurationError: There is no such engine for these models.
+        MissingExtraError: The models need PyTorch, which is not installed.
+    """
+    if name not in engine_names(config):
+        names = ", ".join(engine_names(config))
+        raise ConfigurationError(f'engine: got {name!r}; allowed with model.kind = "{config.model.kind}": {names}')
+    if not config.model.linear:
+        from fedelect.federation.torch.engine import TorchEngine  # PyTorch takes seconds to load
+
+        return TorchEngine(_TORCH[name])
+    return PlainEngine() if name == PlainEngine.name else StackedEngine(_LINEAR[name])
+
+
+def versions_of(engine: str) -> dict[str, str]:
+    """Versions of all that can change the last bit of a run's numbers, by the engine's name in the records."""
+    libraries = ["numba"] if engine.startswith("stacked") else ["torch"] if engine.startswith("torch") else []
+    return library_versions(*libraries)

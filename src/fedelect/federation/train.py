@@ -1,4 +1,4 @@
-"""L rounds of FedAvg by a cohort: the plain reference loop behind the seam `train(scenario, jobs)`.
+"""L rounds of FedAvg by a cohort with linear models: the reference that faster engines are compared with.
 
 A job's result depends on the scenario and the job alone, bit for bit: batch orders and upload luck come from streams
 named by (trial, slot, round, client), and jobs are trained one at a time.
@@ -6,17 +6,24 @@ named by (trial, slot, round, client), and jobs are trained one at a time.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
+from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear.model import LOSSES, Model, mean_loss
-from fedelect.federation.local_training import batch_orders, train_locally
+from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
 from fedelect.scenario import Scenario, draw_arrivals
-from fedelect.vocabulary import Cohort, Floats, as_cohort
+from fedelect.seeds import stream
+from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
+
+Shuffle = Literal["epoch", "round", "slot"]
+"""How often a client shuffles its samples: `model.shuffle`."""
+
+JobKey = tuple[Cohort, bytes, int, int, int]
+"""Cohort, start model, seed, trial, slot: equal jobs have the same key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +47,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Training:
-    """What came of a job; the arrays are read only.
+    """The result of a job; the arrays are read only.
 
     Attributes:
         model: (F+1, C) the global model after the last round.
@@ -52,6 +59,18 @@ class Training:
     model: Model
     arrivals: NDArray[np.bool_]
     losses: Floats | None = None
+
+
+class ClientLosses(NamedTuple):
+    """Losses of one model.
+
+    Attributes:
+        mean: (N,) mean over each client's own training samples.
+        rms: (N,) root of the mean of their squares.
+    """
+
+    mean: Floats
+    rms: Floats
 
 
 def initial_model(scenario: Scenario) -> Model:
@@ -74,20 +93,16 @@ def train(scenario: Scenario, jobs: Sequence[Job], *, losses: bool = False) -> l
     done: dict[JobKey, Training] = {}
     results = []
     for job in jobs:
-        cohort, start, key = checked(scenario, job)
+        cohort, start, key = validate_job(scenario, job)
         if key not in done:
-            with np.errstate(over="ignore", invalid="ignore"):  # divergence is told apart below
+            with np.errstate(over="ignore", invalid="ignore"):  # `as_training` reports divergence
                 done[key] = _train_one(scenario, cohort, start, job, losses=losses)
         results.append(done[key])
     return results
 
 
-JobKey = tuple[Cohort, bytes, int, int, int]
-"""What jobs that are equal have in common: cohort, start model, seed, trial, slot."""
-
-
-def checked(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
-    """The job's cohort in order, its start model in the scenario's precision, and what it is known by.
+def validate_job(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
+    """Return the job's cohort in order, its start model in the scenario's precision, and its key.
 
     Raises:
         ConfigurationError: The job does not fit the scenario.
@@ -129,11 +144,13 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
         if losses:
             data = zip(scenario.train_inputs, scenario.train_labels, strict=True)
             round_losses.append([mean_loss(loss, model, inputs, labels) for inputs, labels in data])
-    return finished(scenario, model, arrivals, np.array(round_losses) if losses else None)
+    return as_training(scenario, model, arrivals, np.array(round_losses) if losses else None)
 
 
-def finished(scenario: Scenario, model: Model, arrivals: NDArray[np.bool_], losses: Floats | None = None) -> Training:
-    """What came of a job, made read only.
+def as_training(
+    scenario: Scenario, model: Model, arrivals: NDArray[np.bool_], losses: Floats | None = None
+) -> Training:
+    """Return the result of a job, read only.
 
     Raises:
         ConfigurationError: The training diverged.
@@ -169,3 +186,65 @@ def _local_model(scenario: Scenario, model: Model, client: int, job: Job, round_
         step=settings.step,
         batch=settings.batch,
     )
+
+
+def batch_orders(
+    samples: int, epochs: int, *, seed: int, trial: int, slot: int, round_: int, client: int, shuffle: Shuffle = "epoch"
+) -> Ints:
+    """Order in which a client visits its samples in each epoch of a round.
+
+    It depends on these numbers only, never on who else trains, so selectors compared in a trial share it. The
+    stream is ("training", trial, slot, round, client), without the round where one order serves the whole slot.
+
+    Returns:
+        (E, D) each row a permutation of 0 .. D-1; read only and all rows the same unless shuffled every epoch.
+    """
+    if shuffle == "slot":
+        rng = stream(seed, "training", trial, slot, client)
+    else:
+        rng = stream(seed, "training", trial, slot, round_, client)
+    if shuffle == "epoch":
+        return np.stack([rng.permutation(samples) for _ in range(epochs)])
+    return np.broadcast_to(rng.permutation(samples), (epochs, samples))
+
+
+def train_locally(
+    loss: LinearLoss, model: Model, inputs: Scores, labels: Ints, orders: Ints, *, step: float, batch: int
+) -> Model:
+    """Minibatch SGD through the samples in the given orders; the last batch of an epoch may be shorter.
+
+    Args:
+        loss: Which loss.
+        model: (F+1, C) to start from; not changed.
+        inputs: (D, F).
+        labels: (D,).
+        orders: (E, D) from `batch_orders`.
+        step: Step size.
+        batch: B; a gradient is the mean over its batch, whatever the batch's length.
+
+    Returns:
+        (F+1, C).
+    """
+    targets = loss.targets(labels, model.shape[1], model.dtype)
+    for order in orders:
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            model = model - step * gradient(loss, model, inputs[chosen], targets[chosen])
+    return model
+
+
+def summarise_losses(sample_losses: list[Floats]) -> ClientLosses:
+    """Reduce the losses (D_n,) of each client's samples to mean and root mean square."""
+    mean = np.array([own.mean() for own in sample_losses])
+    rms = np.array([np.sqrt(np.mean(own**2)) for own in sample_losses])
+    return ClientLosses(mean, rms)
+
+
+def linear_losses(scenario: Scenario, model: Model) -> ClientLosses:
+    """Losses of a linear model (F+1, C): the hinge or softmax loss that it is trained with."""
+    loss = LOSSES[scenario.config.model.kind]
+    samples = []
+    for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
+        targets = loss.targets(labels, model.shape[1], model.dtype)
+        samples.append(loss.values(linear_scores(model, inputs), targets).astype(np.float64))
+    return summarise_losses(samples)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.federation.linear.model import LOSSES, Model
-from fedelect.federation.local_training import batch_orders, train_locally
+from fedelect.federation.train import batch_orders, train_locally
 
 Array = NDArray[Any]
 

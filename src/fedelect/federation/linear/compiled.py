@@ -18,7 +18,7 @@ _KEPT_BYTES = 2**25  # for the sums that batches keep where the order stays
 _MODELS_AT_ONCE = 64  # bounds the memory of scores: 25 MB for 10000 test samples and 10 classes in 32 bits
 
 
-def by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
+def train_by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
     """Train in score space.
 
     Args:
@@ -32,7 +32,7 @@ def by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: I
     """
     at_once = _jobs_at_once(share, epochs=orders.shape[1])
     parts = [slice(first, first + at_once) for first in range(0, len(models), at_once)]
-    return np.concatenate([_by_gram(share, models[part], orders, follows[part]) for part in parts])
+    return np.concatenate([_train_jobs_by_gram(share, models[part], orders, follows[part]) for part in parts])
 
 
 def _jobs_at_once(share: Share, *, epochs: int) -> int:
@@ -41,7 +41,7 @@ def _jobs_at_once(share: Share, *, epochs: int) -> int:
     return max(1, _BYTES_AT_ONCE // (8 * words + share.inputs.itemsize * numbers))
 
 
-def _by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
+def _train_jobs_by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
     used, follows = np.unique(follows, return_inverse=True)
     orders = orders[used]
     jobs, length, classes = models.shape
@@ -65,8 +65,8 @@ def _by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: 
     return gained
 
 
-def by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
-    """Train the models themselves; as `by_gram`."""
+def train_by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
+    """Train the models themselves; as `train_by_gram`."""
     jobs, length, classes = models.shape
     packs = -(-classes // NARROW)
     settings = share.settings
@@ -82,8 +82,8 @@ def by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows:
     return local
 
 
-def all_scores(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
-    """For each model the (all test samples, C) scores of all clients' test shares, one after the other."""
+def score_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
+    """Yield for each model the (all test samples, C) scores of all clients' test shares, client after client."""
     matrix = shares.test_by_sample
     samples = len(matrix.starts) - 1
     for first in range(0, len(models), _MODELS_AT_ONCE):

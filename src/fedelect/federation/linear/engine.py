@@ -1,6 +1,6 @@
-"""All jobs of a batch together: at each client, everybody who trains there in one visit.
+"""Train linear models, all jobs of a batch together.
 
-In each round the stacked engine goes from client to client. The jobs that chose the client, and whose upload will
+In each round the stacked engine goes from client to client. The jobs whose cohort has the client, and whose upload will
 arrive, become columns (job, class) that share the client's data: in score space its Gram matrix (path "gram"), or the
 inputs themselves (path "primal"). Each job keeps its own trial's batch order.
 
@@ -19,32 +19,52 @@ from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear.choice import Path, cheaper_path
+from fedelect.federation.linear.layout import LANES, NARROW, strips
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.linear.shares import SHELF_BYTES, Share, ShareCache, Shares
-from fedelect.federation.local_training import batch_orders
-from fedelect.federation.losses import ClientLosses, linear_losses
-from fedelect.federation.train import Job, JobKey, Training, checked, finished, initial_model
+from fedelect.federation.linear.shares import CACHE_BYTES, Share, ShareCache, Shares
+from fedelect.federation.train import (
+    ClientLosses,
+    Job,
+    JobKey,
+    Training,
+    as_training,
+    batch_orders,
+    initial_model,
+    linear_losses,
+    validate_job,
+)
 from fedelect.scenario import Scenario, draw_arrivals
-from fedelect.vocabulary import Cohort, Ints
+from fedelect.vocabulary import Cohort, Floats, Ints
 
-PATHS = ("auto", "gram", "primal")
+Path = Literal["gram", "primal"]
+
+GRAM_BYTES = 2**29
+"""Most memory that the Gram matrices of all clients of a scenario may take on the path "auto": 512 MiB."""
+
+# Constants of the cost of a path, measured on MNIST; see `cheaper_path`.
+_ACTIVE = 0.25  # share of the samples inside the margin, over a slot of the paper's scenario
+_FLIPS = 0.02  # share of the margins that flip from one epoch to the next
+_DENSE = 0.6  # cost of a row when all rows of a batch are added, against a row that is picked
+_ADVANCE = 6.0  # cost of moving a vector of scores on and testing its margins, once for each batch
+_SPARSE = 4.0  # cost of a feature that is not zero and a pack of classes
+_VECTOR = 8  # numbers in a vector
+
 _Order = tuple[int, int, int]  # (seed, trial, slot): jobs that have these in common share their batch orders
 _Trainer = Callable[[Share, Model, NDArray[np.int32], Ints], Model]
 
 
 class _Backend(Protocol):
-    """What `compiled` and `without_numba` have in common."""
+    """Interface of the modules `compiled` and `without_numba`."""
 
     SUFFIX: str
-    by_gram: _Trainer
-    by_primal: _Trainer
-    all_scores: Callable[[Shares, Sequence[Model]], Iterator[Scores]]
+    train_by_gram: _Trainer
+    train_by_primal: _Trainer
+    score_tests: Callable[[Shares, Sequence[Model]], Iterator[Scores]]
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A job under way; `model` is the global model, `uploads` (K, F+1, C) what the clients make of it."""
+    """A job in progress: the global model, and the clients' uploads (K, F+1, C) of the round."""
 
     job: Job
     cohort: Cohort
@@ -59,12 +79,12 @@ class _Running:
 
 @final
 class StackedEngine:
-    """Trains linear models, many jobs at a time; see the module's text.
+    """Trains linear models, many jobs at a time; see the module's docstring.
 
     Args:
         path: "gram", "primal", or "auto": the one that is cheaper for the scenario, whatever the jobs.
         compiled: Whether to use the compiled kernels, which need numba; None: if numba is there.
-        memory_bytes: What Gram matrices and sparse data of all scenarios together may take before those of the
+        memory_bytes: Most memory for Gram matrices and sparse data of all scenarios together; beyond it, those of the
             scenario unused for longest are dropped.
 
     Raises:
@@ -76,13 +96,13 @@ class StackedEngine:
         path: Literal["auto", "gram", "primal"] = "auto",
         *,
         compiled: bool | None = None,
-        memory_bytes: int = SHELF_BYTES,
+        memory_bytes: int = CACHE_BYTES,
     ) -> None:
-        if path not in PATHS:
-            raise ConfigurationError(f"path: got {path!r}; allowed: {', '.join(PATHS)}")
+        if path not in ("auto", "gram", "primal"):
+            raise ConfigurationError(f"path: got {path!r}; allowed: auto, gram, primal")
         self._path: Literal["auto", "gram", "primal"] = path
         self._backend = _backend(compiled)
-        self._shelf = ShareCache(memory_bytes)
+        self._cache = ShareCache(memory_bytes)
         self._chosen: WeakKeyDictionary[Scenario, Path] = WeakKeyDictionary()
 
     @property
@@ -92,8 +112,8 @@ class StackedEngine:
 
     @property
     def memory_bytes(self) -> int:
-        """What its Gram matrices and sparse data take at present."""
-        return self._shelf.nbytes
+        """Memory of its Gram matrices and sparse data at present."""
+        return self._cache.nbytes
 
     def path(self, scenario: Scenario) -> Path:
         """The path that this engine takes in `scenario`."""
@@ -117,19 +137,19 @@ class StackedEngine:
         running: dict[JobKey, _Running] = {}
         keys = []
         for job in jobs:
-            cohort, start, key = checked(scenario, job)
+            cohort, start, key = validate_job(scenario, job)
             keys.append(key)
             if key not in running:
-                running[key] = _begun(scenario, job, cohort, start)
-        with np.errstate(over="ignore", invalid="ignore"):  # divergence is told apart below
+                running[key] = _begin(scenario, job, cohort, start)
+        with np.errstate(over="ignore", invalid="ignore"):  # `as_training` reports divergence
             self._train(scenario, list(running.values()))
-        results = {key: finished(scenario, one.model, one.arrivals) for key, one in running.items()}
+        results = {key: as_training(scenario, one.model, one.arrivals) for key, one in running.items()}
         return [results[key] for key in keys]
 
     def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
         """All clients' test shares in one pass for many models."""
         ends = np.cumsum([len(labels) for labels in scenario.test_labels])[:-1]
-        for scores in self._backend.all_scores(self._shelf.of(scenario), models):
+        for scores in self._backend.score_tests(self._cache.of(scenario), models):
             yield np.split(scores, ends)
 
     def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
@@ -137,16 +157,17 @@ class StackedEngine:
         return linear_losses(scenario, model)
 
     def _train(self, scenario: Scenario, running: Sequence[_Running]) -> None:
-        shares = self._shelf.of(scenario)
-        trainer = self._backend.by_gram if self.path(scenario) == "gram" else self._backend.by_primal
+        shares = self._cache.of(scenario)
+        trainer = self._backend.train_by_gram if self.path(scenario) == "gram" else self._backend.train_by_primal
         drawn: dict[tuple[_Order, int], NDArray[np.int32]] = {}
         for round_ in range(scenario.config.rounds_per_slot):
             if scenario.config.model.shuffle != "slot":
                 drawn.clear()
             for client, share in enumerate(shares.clients):
-                visitors = [one for one in running if _trains(one, client, round_)]
-                if visitors:
-                    _visit(trainer, share, visitors, client, _orders(share, visitors, client, round_, drawn))
+                running_here = [one for one in running if _trains(one, client, round_)]
+                if running_here:
+                    orders = _draw_orders(share, running_here, client, round_, drawn)
+                    _train_at_client(trainer, share, running_here, client, orders)
             for one in running:
                 sizes = scenario.sizes[list(one.cohort)]
                 one.model = aggregate(one.uploads, sizes, one.arrivals[round_], one.model)
@@ -163,27 +184,27 @@ def _backend(compiled: bool | None) -> _Backend:
     return cast(_Backend, importlib.import_module(f"{package}.without_numba"))
 
 
-def _begun(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Running:
+def _begin(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Running:
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     uploads: Any = np.zeros((len(cohort), *start.shape), dtype=start.dtype)
     return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads)
 
 
 def _trains(one: _Running, client: int, round_: int) -> bool:
-    # An upload that will not arrive is not trained: nobody would see it.
+    # An upload that will not arrive is not trained.
     return client in one.cohort and bool(one.arrivals[round_, one.cohort.index(client)])
 
 
-def _orders(
+def _draw_orders(
     share: Share,
-    visitors: Sequence[_Running],
+    running_here: Sequence[_Running],
     client: int,
     round_: int,
     drawn: dict[tuple[_Order, int], NDArray[np.int32]],
 ) -> dict[_Order, NDArray[np.int32]]:
-    """The batch orders of everybody who visits: (E, D), or (1, D) where one order serves all epochs."""
+    """Batch orders of the jobs: (E, D) each, or (1, D) where one order serves all epochs."""
     settings = share.settings
-    for one in visitors:
+    for one in running_here:
         if (one.order, client) not in drawn:
             seed, trial, slot = one.order
             orders = batch_orders(
@@ -197,18 +218,60 @@ def _orders(
                 shuffle=settings.shuffle,
             )
             drawn[one.order, client] = orders.astype(np.int32)
-    return {one.order: drawn[one.order, client] for one in visitors}
+    return {one.order: drawn[one.order, client] for one in running_here}
 
 
-def _visit(
+def _train_at_client(
     trainer: _Trainer,
     share: Share,
-    visitors: Sequence[_Running],
+    running_here: Sequence[_Running],
     client: int,
     orders: dict[_Order, NDArray[np.int32]],
 ) -> None:
-    places = {order: place for place, order in enumerate(orders)}
-    follows = np.array([places[one.order] for one in visitors])
-    local = trainer(share, np.stack([one.model for one in visitors]), np.stack(list(orders.values())), follows)
-    for one, model in zip(visitors, local, strict=True):
+    index = {order: number for number, order in enumerate(orders)}
+    follows = np.array([index[one.order] for one in running_here])
+    local = trainer(share, np.stack([one.model for one in running_here]), np.stack(list(orders.values())), follows)
+    for one, model in zip(running_here, local, strict=True):
         one.uploads[one.cohort.index(client)] = model
+
+
+def cheaper_path(scenario: Scenario, *, compiled: bool) -> Path:
+    """Path that "auto" takes: the cheaper one by the scenario's sizes alone, never by the jobs.
+
+    The cost of a path is estimated in vector operations for each sample visited. A step in score space changes all D
+    scores of a column by the active samples' rows; a step on the model touches the non-zero features of a sample
+    twice. On MNIST the paths break even at about D = 1400 if samples are reshuffled every epoch, at about 600 for
+    softmax.
+
+    Args:
+        scenario: The world.
+        compiled: Whether the compiled kernels are used, which leave out zeros.
+    """
+    samples = scenario.sizes.astype(np.float64)
+    wide = np.array([strips(size) * LANES for size in scenario.sizes.tolist()], dtype=np.float64)
+    if (wide * samples).sum() * np.dtype(scenario.config.model.precision).itemsize > GRAM_BYTES:
+        return "primal"
+    gram = samples * _row_cost(scenario, compiled=compiled) * wide * scenario.classes / _VECTOR
+    primal = samples.sum() * _feature_cost(scenario, compiled=compiled)
+    return "gram" if gram.sum() <= primal else "primal"
+
+
+def _row_cost(scenario: Scenario, *, compiled: bool) -> Floats:
+    """(N,) cost of a sample in score space, in additions of its row of the Gram matrix."""
+    settings = scenario.config.model
+    batch = np.minimum(settings.batch, scenario.sizes)
+    if not compiled:
+        return np.ones(scenario.clients)
+    if settings.kind == "softmax":
+        return np.full(scenario.clients, _DENSE)
+    active = _ACTIVE if settings.shuffle == "epoch" else _ACTIVE / settings.epochs + _FLIPS
+    return active + _ADVANCE / batch
+
+
+def _feature_cost(scenario: Scenario, *, compiled: bool) -> float:
+    """Cost of a sample on the model itself."""
+    if not compiled:
+        return 2.0 * scenario.features * scenario.classes / _VECTOR
+    entries = sum(int(np.count_nonzero(inputs)) for inputs in scenario.train_inputs)
+    packs = -(-scenario.classes // NARROW)
+    return _SPARSE * packs * (entries / int(scenario.sizes.sum()) + 1.0)

@@ -1,7 +1,7 @@
 """The compiled kernel of the hinge in score space.
 
 Only samples inside the margin have a slope, and it is +-1, so a batch changes the scores by a signed sum of the rows
-of its active samples. Which margins are violated is kept as bits, and who is in a batch too; their common bits are the
+of its active samples. The violated margins and the members of a batch are kept as bits; their common bits are the
 active samples, in whatever order the batch was drawn. If the order stays for all epochs of a round, each batch keeps
 its sum, and after the first epoch only the samples whose margin flipped are added or taken back.
 """
@@ -45,8 +45,8 @@ def _stacked_epoch(
 ) -> None:
     """One epoch of many columns in step, so that each strip of the Gram matrix is read once for all of them.
 
-    sets (U, batches, S): who is in a batch. sums (Q, kept, 64 S) and chosen (Q, kept, S): each batch's sum of rows and
-    its active samples, for `_settled_epochs`; kept is 1 where they are not wanted. repeats: epochs gains count for.
+    sets (U, batches, S): members of each batch. sums (Q, kept, 64 S) and chosen (Q, kept, S): each batch's sum of rows
+    and its active samples, for `_settled_epochs`; kept is 1 where they are not wanted. repeats: epochs gains count for.
     """
     strips, samples = gram.shape[0], gram.shape[1]
     columns, classes, kept = scores.shape[0], positive.shape[0], sums.shape[1]
@@ -126,14 +126,14 @@ def hinge_by_gram(
 
     Args:
         gram: (S, D, 64) inner products of the client's samples, plus 1 for the bias.
-        sets: (U, E or 1, batches, S) who is in which batch; one epoch's if the order stays for all of them.
+        sets: (U, E or 1, batches, S) members of each batch; one epoch's if the order stays for all of them.
         follows: (Q,) which of the U orders each column follows.
         positive: (C, S) the samples of each class.
         rates: (batches,) step / samples in the batch.
         epochs: E.
         kept_bytes: Memory for the sums of all batches; where those of one job need more, they are not kept.
         scores: (Q, 64 S) to start from, the C columns of one job side by side; changed.
-        gains: (Q, 64 S) zeros; becomes what each column gains, as a multiple of each sample.
+        gains: (Q, 64 S) zeros; becomes the change of each column, as a multiple of each sample.
     """
     strips, classes, batches = gram.shape[0], positive.shape[0], sets.shape[2]
     own_bytes = batches * strips * LANES * scores.itemsize * classes  # for one job

@@ -31,7 +31,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @compiled
 def multiply(
     starts: Array,
-    places: Array,
+    indices: Array,
     values: Array,
     source: Array,
     take: Array,
@@ -41,7 +41,7 @@ def multiply(
     put: Array,
     put_step: int,
 ) -> None:
-    """A sparse matrix times many columns, wherever they lie.
+    """Multiply a sparse matrix by many columns, wherever they lie.
 
     Column q of the source is source[take[q] + take_step * k], k < length; row i of its product goes to
     target[put[q] + put_step * i].
@@ -59,10 +59,10 @@ def multiply(
             product[:] = 0
             for row in range(tile, end):
                 if lanes == LANES:
-                    add_rows(packed, 0, places, values, starts[row], starts[row + 1], product, (row - tile) * LANES)
+                    add_rows(packed, 0, indices, values, starts[row], starts[row + 1], product, (row - tile) * LANES)
                 else:
                     add_narrow_rows(
-                        packed, 0, places, values, starts[row], starts[row + 1], product, (row - tile) * NARROW
+                        packed, 0, indices, values, starts[row], starts[row + 1], product, (row - tile) * NARROW
                     )
             for lane in range(width):
                 for row in range(tile, end):
@@ -72,15 +72,15 @@ def multiply(
 
 @compiled
 def batch_sets(orders: Array, batch: int) -> Array:
-    """Who is in which batch, as bits: orders (U, E, D) -> (U, E, batches, S)."""
+    """Members of each batch, as bits: orders (U, E, D) -> (U, E, batches, S)."""
     samples = orders.shape[2]
     shape = (orders.shape[0], orders.shape[1], -(-samples // batch), -(-samples // LANES))
     sets = np.zeros(shape, np.uint64)
     for one in range(shape[0]):
         for epoch in range(shape[1]):
-            for place in range(samples):
-                sample = orders[one, epoch, place]
-                sets[one, epoch, place // batch, sample // LANES] |= _ONE << np.uint64(sample % LANES)
+            for position in range(samples):
+                sample = orders[one, epoch, position]
+                sets[one, epoch, position // batch, sample // LANES] |= _ONE << np.uint64(sample % LANES)
     return sets
 
 
@@ -133,7 +133,7 @@ def softmax_by_gram(
 @compiled
 def primal_epochs(
     starts: Array,
-    places: Array,
+    indices: Array,
     values: Array,
     orders: Array,
     labels: Array,
@@ -145,7 +145,7 @@ def primal_epochs(
 ) -> None:
     """Local epochs of one job on its model itself.
 
-    starts, places, values: the client's samples with the bias feature, sparse; orders (E, D); model (P, F+1, 16), the
+    starts, indices, values: the client's samples with the bias feature, sparse; orders (E, D); model (P, F+1, 16), the
     C classes in P packs of 16, padded with zeros; changed.
     """
     packs, length, samples = model.shape[0], model.shape[1], labels.size
@@ -161,7 +161,7 @@ def primal_epochs(
                 for pack in range(packs):
                     base = pack * length * NARROW
                     add_rows_in_turns(
-                        model_, base, places, values, starts[sample], starts[sample + 1], scores, pack * NARROW
+                        model_, base, indices, values, starts[sample], starts[sample + 1], scores, pack * NARROW
                     )
                 _negative_slopes(scores[:classes], labels[sample], rates[start // batch], hinge, slopes[k])
             for k in range(count):
@@ -170,7 +170,7 @@ def primal_epochs(
                     at = (k * packs + pack) * NARROW
                     if slopes_[at : at + NARROW].any():
                         base = pack * length * NARROW
-                        spread_row(model_, base, places, values, starts[sample], starts[sample + 1], slopes_, at)
+                        spread_row(model_, base, indices, values, starts[sample], starts[sample + 1], slopes_, at)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""How the stacked engine lays its numbers out: what kernels and caches agree on.
+"""Memory layout that the kernels and caches of the stacked engine share.
 
 Gram matrices are stored in strips (S, D, 64) with S = ceil(D / 64), so that one strip stays in the cache while all
 columns use it. Sets of samples are bits, S words of 64. Matrices that multiply are stored by rows without their zeros.
@@ -28,26 +28,26 @@ class Sparse(NamedTuple):
 
     Attributes:
         starts: (rows + 1,) int64: row i has the entries starts[i] .. starts[i+1]-1.
-        places: (entries,) int32: their columns, ascending in each row.
+        indices: (entries,) int32: their columns, ascending in each row.
         values: (entries,).
     """
 
     starts: Ints
-    places: NDArray[np.int32]
+    indices: NDArray[np.int32]
     values: Numbers
 
     @property
     def nbytes(self) -> int:
         """Memory held."""
-        return self.starts.nbytes + self.places.nbytes + self.values.nbytes
+        return self.starts.nbytes + self.indices.nbytes + self.values.nbytes
 
 
-def sparse(dense: Numbers) -> Sparse:
+def as_sparse(dense: Numbers) -> Sparse:
     """The entries of a matrix (rows, columns) that are not zero."""
-    rows, places = np.nonzero(dense)
+    rows, columns = np.nonzero(dense)
     starts = np.zeros(len(dense) + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=len(dense)), out=starts[1:])
-    return Sparse(starts, places.astype(np.int32), np.ascontiguousarray(dense[rows, places]))
+    return Sparse(starts, columns.astype(np.int32), np.ascontiguousarray(dense[rows, columns]))
 
 
 def with_bias(inputs: Numbers) -> Numbers:
@@ -56,7 +56,7 @@ def with_bias(inputs: Numbers) -> Numbers:
 
 
 def strips(samples: int) -> int:
-    """S: strips, or words of bits, that so many samples fill."""
+    """S: number of strips, or words of bits, for `samples` samples."""
     return -(-samples // LANES)
 
 

@@ -1,8 +1,7 @@
-"""What a client's data look like to the stacked engine, made once for each scenario and kept within bounds.
+"""Clients' data in the forms that the stacked engine uses, cached for each scenario within a memory budget.
 
-A `Share` makes its Gram matrix and sparse forms when they are first asked for. `ShareCache` keeps the shares of the
-scenarios in use: it holds scenarios weakly, and lets the ones unused for longest go when all of them together
-outgrow its budget.
+A `Share` makes its Gram matrix and sparse forms on first use. `ShareCache` holds scenarios weakly, and drops those
+unused for longest when all of them together exceed its budget.
 """
 
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from fedelect.federation.linear.layout import (
     Sparse,
     Words,
     aligned_zeros,
+    as_sparse,
     member_bits,
-    sparse,
     strips,
     with_bias,
 )
@@ -28,14 +27,14 @@ from fedelect.federation.linear.model import LOSSES, LinearLoss
 from fedelect.scenario import ModelConfig, Scenario
 from fedelect.vocabulary import Ints
 
-SHELF_BYTES = 3 * 2**28
+CACHE_BYTES = 3 * 2**28
 """Memory for Gram matrices and sparse forms of all scenarios together: 768 MiB."""
 
 Multiply = Callable[..., None]
 
 
 class Share:
-    """The training share of one client.
+    """Training share of one client.
 
     Attributes:
         inputs: (D, F).
@@ -54,7 +53,7 @@ class Share:
 
     @property
     def loss(self) -> LinearLoss:
-        """What the client minimises."""
+        """Loss that the client minimises."""
         return LOSSES[self.settings.kind]
 
     @cached_property
@@ -67,12 +66,12 @@ class Share:
     @cached_property
     def by_sample(self) -> Sparse:
         """(D, F+1) the inputs with the bias feature."""
-        return sparse(with_bias(self.inputs))
+        return as_sparse(with_bias(self.inputs))
 
     @cached_property
     def by_feature(self) -> Sparse:
-        """(F+1, D) the same, turned."""
-        return sparse(np.ascontiguousarray(with_bias(self.inputs).T))
+        """(F+1, D) the transpose of `by_sample`."""
+        return as_sparse(np.ascontiguousarray(with_bias(self.inputs).T))
 
     @cached_property
     def positive(self) -> Words:
@@ -105,13 +104,13 @@ class Share:
 
     @property
     def nbytes(self) -> int:
-        """Memory of what has been made."""
+        """Bytes of all forms made so far."""
         made: list[Any] = [value for name, value in vars(self).items() if name not in ("inputs", "labels")]
         return sum(value.nbytes for value in made if isinstance(value, (np.ndarray, Sparse)))
 
 
 class Shares:
-    """The shares of one scenario."""
+    """All clients' shares of one scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.clients = tuple(
@@ -123,24 +122,24 @@ class Shares:
     @cached_property
     def test_by_sample(self) -> Sparse:
         """All clients' test shares, one after the other, with the bias feature."""
-        return sparse(with_bias(np.concatenate(self.tests)))
+        return as_sparse(with_bias(np.concatenate(self.tests)))
 
     @property
     def nbytes(self) -> int:
-        """Memory of what has been made."""
+        """Bytes of all forms made so far."""
         tests = self.test_by_sample.nbytes if "test_by_sample" in vars(self) else 0
         return tests + sum(share.nbytes for share in self.clients)
 
 
 class ShareCache:
-    """The shares of the scenarios in use, within a budget of memory."""
+    """Shares of the scenarios in use, within a memory budget."""
 
-    def __init__(self, budget_bytes: int = SHELF_BYTES) -> None:
+    def __init__(self, budget_bytes: int = CACHE_BYTES) -> None:
         self._budget = budget_bytes
         self._shares: WeakKeyDictionary[Scenario, Shares] = WeakKeyDictionary()
 
     def of(self, scenario: Scenario) -> Shares:
-        """The shares of `scenario`; older scenarios' are dropped while all together exceed the budget."""
+        """Return the shares of `scenario`; drop older scenarios' while all together exceed the budget."""
         found = self._shares.pop(scenario, None) or Shares(scenario)
         for other in list(self._shares):
             if found.nbytes + self.nbytes <= self._budget:
@@ -151,7 +150,7 @@ class ShareCache:
 
     @property
     def nbytes(self) -> int:
-        """Memory of all that has been made."""
+        """Bytes of all forms made so far."""
         return sum(shares.nbytes for shares in list(self._shares.values()))
 
     def __len__(self) -> int:

@@ -53,8 +53,8 @@ def _multiply_add(builder: Any, one: Any, other: Any, to: Any) -> Any:
 def _row_adder(width: int, turns: int = 1) -> Any:
     """Intrinsic: sums[at : at + width] += sum of weights[k] * rows[base + width * picks[k] : ...], k = first .. last-1.
 
-    With several turns, so many sums are kept that take the rows in turn: narrow vectors then need not wait for each
-    other. That is another order of addition.
+    With several turns, that many partial sums take the rows in turn, so that narrow vectors need not wait for each
+    other. The order of addition is then another.
     """
 
     @_operation

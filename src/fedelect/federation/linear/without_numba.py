@@ -13,18 +13,20 @@ from fedelect.equations.scores import linear_scores
 from fedelect.federation.linear.layout import Numbers
 from fedelect.federation.linear.model import Scores
 from fedelect.federation.linear.shares import Share, Shares
-from fedelect.federation.local_training import train_locally
+from fedelect.federation.train import train_locally
 from fedelect.vocabulary import Ints
 
 SUFFIX = "-numpy"
 
 
-def by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
-    """Train in score space; arguments and result as in `compiled.by_gram`."""
-    return np.stack([_one_by_gram(share, model, orders[place]) for model, place in zip(models, follows, strict=True)])
+def train_by_gram(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
+    """Train in score space; arguments and result as in `compiled.train_by_gram`."""
+    return np.stack(
+        [_train_one_by_gram(share, model, orders[index]) for model, index in zip(models, follows, strict=True)]
+    )
 
 
-def _one_by_gram(share: Share, model: Numbers, orders: NDArray[np.int32]) -> Numbers:
+def _train_one_by_gram(share: Share, model: Numbers, orders: NDArray[np.int32]) -> Numbers:
     settings, batches = share.settings, range(0, share.samples, share.settings.batch)
     targets = share.loss.targets(share.labels, share.classes, model.dtype)
     scores = linear_scores(model, share.inputs)
@@ -43,8 +45,8 @@ def _one_by_gram(share: Share, model: Numbers, orders: NDArray[np.int32]) -> Num
     return model + gained
 
 
-def by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
-    """Train the models themselves, which is the plain loop; arguments and result as in `compiled.by_gram`."""
+def train_by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows: Ints) -> Numbers:
+    """Train the models themselves, which is the plain loop; arguments and result as in `compiled.train_by_gram`."""
     settings = share.settings
     every = np.broadcast_to(orders, (len(orders), settings.epochs, share.samples))
     return np.stack(
@@ -54,16 +56,16 @@ def by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], follows:
                 model,
                 share.inputs,
                 share.labels,
-                every[place].astype(np.int64),
+                every[index].astype(np.int64),
                 step=settings.step,
                 batch=settings.batch,
             )
-            for model, place in zip(models, follows, strict=True)
+            for model, index in zip(models, follows, strict=True)
         ]
     )
 
 
-def all_scores(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
-    """For each model the (all test samples, C) scores of all clients' test shares, one after the other."""
+def score_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
+    """Yield for each model the (all test samples, C) scores of all clients' test shares, client after client."""
     for model in models:
         yield np.concatenate([linear_scores(model, inputs) for inputs in shares.tests])

@@ -17,8 +17,7 @@ import numpy as np
 from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.losses import ClientLosses, losses_of
-from fedelect.federation.train import Job, JobKey, Training, finished
+from fedelect.federation.train import ClientLosses, Job, JobKey, Training, as_training, summarise_losses
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
 from fedelect.vocabulary import as_cohort
 
@@ -27,9 +26,9 @@ try:
 except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
+from fedelect.federation.torch.local_training import DataTensors, plan_local_training, train_one_by_one
 from fedelect.federation.torch.network import Network, build_network, quiet_torch
-from fedelect.federation.torch.stacked import can_stack, visit_together
-from fedelect.federation.torch.visits import Shares, plan_visit, visit_one_by_one
+from fedelect.federation.torch.stacked import can_stack, train_stacked
 
 SCORED_AT_ONCE = 512
 """Test inputs that go through the module at a time."""
@@ -40,7 +39,7 @@ _Key = tuple[ModelConfig, int, int, int]
 
 @final
 class TorchEngine:
-    """Trains PyTorch modules; see the module's text.
+    """Trains PyTorch modules; see the module's docstring.
 
     Args:
         path: "loop" or "vmap".
@@ -57,7 +56,7 @@ class TorchEngine:
         self._device = _device(device)
         self._networks: dict[_Key, tuple[Network, Model]] = {}
         self._stackable: dict[_Key, bool] = {}
-        self._shares: tuple[Scenario, Shares] | None = None
+        self._data: tuple[Scenario, DataTensors] | None = None
 
     def __reduce__(self) -> tuple[type["TorchEngine"], tuple[TrainingPath, str]]:
         return TorchEngine, (self._path, self._device_name)  # what it has built is built again elsewhere
@@ -79,7 +78,7 @@ class TorchEngine:
         if key not in self._stackable:
             network, first = self._network(scenario)
             with quiet_torch(self._device):
-                self._stackable[key] = can_stack(network, self._world(scenario), first)
+                self._stackable[key] = can_stack(network, self._tensors(scenario), first)
         return self._stackable[key]
 
     def train(self, scenario: Scenario, jobs: Sequence[Job]) -> list[Training]:
@@ -103,14 +102,14 @@ class TorchEngine:
         return [done[key] for key in keys]
 
     def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
-        """What the module says in evaluation mode."""
+        """Scores of the module in evaluation mode."""
         for model in models:
             yield self._scores_of(scenario, model)
 
     def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
         """Each client's loss of `model` on its own training samples, in evaluation mode.
 
-        A loss of one's own is called for each sample alone, since all it gives is one number.
+        A user's own loss is called for each sample alone, since it returns one number.
         """
         network, first = self._network(scenario)
         samples = []
@@ -122,12 +121,12 @@ class TorchEngine:
                 classes = torch.tensor(labels, device=self._device)
                 each = [network.loss(scores[i : i + 1], classes[i : i + 1]) for i in range(len(classes))]
                 samples.append(torch.stack(each).double().cpu().numpy())
-        return losses_of(samples)
+        return summarise_losses(samples)
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)
-        shares = self._world(scenario)
-        visit_all = visit_together if self.stacks(scenario) else visit_one_by_one
+        data = self._tensors(scenario)
+        train_all = train_stacked if self.stacks(scenario) else train_one_by_one
         cohorts = [as_cohort(job.cohort, clients=scenario.clients) for job, _ in jobs]
         arrivals = [
             draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
@@ -135,28 +134,28 @@ class TorchEngine:
         ]
         models = [start for _, start in jobs]
         for round_ in range(scenario.config.rounds_per_slot):
-            # An upload that will not arrive is not trained: nobody would see it.
-            visits = [
-                plan_visit(scenario, jobs[place][0], client, round_, models[place])
-                for place, cohort in enumerate(cohorts)
-                for client, arrived in zip(cohort, arrivals[place][round_], strict=True)
+            # An upload that will not arrive is not trained.
+            trainings = [
+                plan_local_training(scenario, jobs[index][0], client, round_, models[index])
+                for index, cohort in enumerate(cohorts)
+                for client, arrived in zip(cohort, arrivals[index][round_], strict=True)
                 if arrived
             ]
-            uploads = iter(visit_all(network, scenario.config.model, shares, visits) if visits else [])
-            for place, cohort in enumerate(cohorts):
-                arrived = arrivals[place][round_]
-                received = np.stack([next(uploads) if there else models[place] for there in arrived])
-                models[place] = aggregate(received, scenario.sizes[list(cohort)], arrived, models[place])
-        return [finished(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
+            uploads = iter(train_all(network, scenario.config.model, data, trainings) if trainings else [])
+            for index, cohort in enumerate(cohorts):
+                arrived = arrivals[index][round_]
+                received = np.stack([next(uploads) if there else models[index] for there in arrived])
+                models[index] = aggregate(received, scenario.sizes[list(cohort)], arrived, models[index])
+        return [as_training(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
 
     def _scores_of(self, scenario: Scenario, model: Model) -> list[Scores]:
         network, first = self._network(scenario)
-        shares = self._world(scenario)
+        data = self._tensors(scenario)
         with quiet_torch(self._device), torch.no_grad():
             network.load(_fitting(model, first))
             network.module.eval()
-            pieces = [network.module(inputs) for inputs in torch.split(shares.test_inputs, SCORED_AT_ONCE)]
-            return [own.cpu().numpy() for own in torch.split(torch.cat(pieces), shares.test_sizes)]
+            pieces = [network.module(inputs) for inputs in torch.split(data.test_inputs, SCORED_AT_ONCE)]
+            return [own.cpu().numpy() for own in torch.split(torch.cat(pieces), data.test_sizes)]
 
     def _network(self, scenario: Scenario) -> tuple[Network, Model]:
         """The network of the scenario and its initial model, built once."""
@@ -167,11 +166,11 @@ class TorchEngine:
             self._networks[key] = (network, network.read())
         return self._networks[key]
 
-    def _world(self, scenario: Scenario) -> Shares:
+    def _tensors(self, scenario: Scenario) -> DataTensors:
         """The scenario's data as tensors; those of the last scenario asked for are kept."""
-        if self._shares is None or self._shares[0] is not scenario:
-            self._shares = (scenario, Shares(scenario, self._device))
-        return self._shares[1]
+        if self._data is None or self._data[0] is not scenario:
+            self._data = (scenario, DataTensors(scenario, self._device))
+        return self._data[1]
 
 
 def _device(name: str) -> torch.device:

@@ -1,22 +1,36 @@
-"""A PyTorch module whose state lies in one flat tensor.
+"""PyTorch modules: presets and the user's own, by name, with their state in one flat tensor.
+
+A factory takes (features, classes) and returns a module that maps inputs (B, features), floats in the scenario's
+precision just as the data set holds them (raw pixels stay raw), to scores (B, classes). The presets first
+standardise each input by its own mean and deviation, so the range of the pixels does not matter to them.
 
 The flat order is: trainable parameters, frozen parameters, float buffers that the module saves (such as BatchNorm's
 running statistics), each in the module's own order. That whole is the model: it is sent, averaged and scored. Any
-other buffer, such as a counter of batches, is no part of it and starts every visit at its first value.
+other buffer, such as a counter of batches, is no part of it and starts every local training at its first value.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from fedelect._imports import import_callable
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import Model
-from fedelect.federation.torch.presets import Loss, load_factory, load_loss
 from fedelect.scenario import ModelConfig
 from fedelect.seeds import derive
+
+Factory = Callable[[int, int], nn.Module]
+"""(features, classes) -> module from (B, features) to (B, classes)."""
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""(scores (B, C), labels (B,) int64) -> scalar, the mean loss of a batch."""
+
+HIDDEN = 64
+SMALLEST_SIDE = 4
 
 
 class Part(NamedTuple):
@@ -54,7 +68,7 @@ class Network:
         trainable = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
         frozen = {name: tensor for name, tensor in parameters.items() if not tensor.requires_grad}
         tensors = trainable | frozen | kept
-        parts = _laid_out(tensors)
+        parts = _lay_out(tensors)
         self.trained, self.untrained = parts[: len(trainable)], parts[len(trainable) :]
         self.flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors.values()])
         end = self.trained[-1].end
@@ -88,7 +102,7 @@ class Network:
         return {name: buffer.detach().clone() for name, buffer in self.module.named_buffers()}
 
 
-def _laid_out(tensors: dict[str, Tensor]) -> list[Part]:
+def _lay_out(tensors: dict[str, Tensor]) -> list[Part]:
     parts, start = [], 0
     for name, tensor in tensors.items():
         parts.append(Part(name, start, start + tensor.numel(), tensor.shape))
@@ -97,7 +111,7 @@ def _laid_out(tensors: dict[str, Tensor]) -> list[Part]:
 
 
 def build_network(config: ModelConfig, *, seed: int, features: int, classes: int, device: torch.device) -> Network:
-    """The module that `config` names, with its initial weights.
+    """Build the module that `config` names, with its initial weights.
 
     They are drawn on the CPU from the stream ("initial model") of the scenario's seed, whatever the device.
 
@@ -161,3 +175,54 @@ def seed_generator(device: torch.device, seed: int) -> None:
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         torch.cuda.default_generators[device.index].manual_seed(seed)
+
+
+def mlp(features: int, classes: int) -> nn.Module:
+    """One hidden layer of 64 rectified units."""
+    return nn.Sequential(
+        nn.LayerNorm(features, elementwise_affine=False),
+        nn.Linear(features, HIDDEN),
+        nn.ReLU(),
+        nn.Linear(HIDDEN, classes),
+    )
+
+
+def cnn(features: int, classes: int) -> nn.Module:
+    """Two convolutions of 3 x 3 with 8 and 16 channels, each halved by max pooling, then a linear layer.
+
+    Args:
+        features: The pixels of a square image of one channel, row by row; its side is at least 4.
+        classes: C.
+
+    Raises:
+        ConfigurationError: `features` is no such number.
+    """
+    side = math.isqrt(features)
+    if side * side != features or side < SMALLEST_SIDE:
+        raise ConfigurationError(
+            f'model.kind: got "cnn" for inputs of {features} numbers; it needs a square image of at least '
+            f'{SMALLEST_SIDE} x {SMALLEST_SIDE} pixels; allowed: "mlp", or your own "module:factory", for other inputs'
+        )
+    return nn.Sequential(
+        nn.LayerNorm(features, elementwise_affine=False),
+        nn.Unflatten(1, (1, side, side)),
+        nn.Conv2d(1, 8, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, kernel_size=3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16 * (side // 4) ** 2, classes),
+    )
+
+
+def load_factory(kind: str) -> Factory:
+    """Return the factory that `model.kind` names."""
+    presets: dict[str, Factory] = {"mlp": mlp, "cnn": cnn}
+    return presets[kind] if kind in presets else import_callable(kind, what="model.kind")
+
+
+def load_loss(name: str) -> Loss:
+    """Return the loss that `model.loss` names."""
+    return nn.functional.cross_entropy if name == "cross-entropy" else import_callable(name, what="model.loss")

@@ -1,9 +1,9 @@
-"""Visits made together: their models are the rows of a matrix, and `torch.func` takes all rows' steps at once.
+"""Local trainings side by side: models are the rows of a matrix, and `torch.func` takes all rows' steps at once.
 
 Rows are sorted by the size of the client's share, so that those with a full minibatch left are always the first rows;
 the short batch at the end of an epoch is taken by the rows of equal size together. Nothing is padded or masked, so any
-loss will do. The kernels for many rows may sum in another order than those for one: results agree with `visits`
-to rounding, and may depend in the last bits on which rows are there.
+loss will do. The kernels for many rows may sum in another order than those for one: results agree with
+`train_one_by_one` to rounding, and may depend in the last bits on which rows are there.
 """
 
 import itertools
@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 
 from fedelect.federation.linear.model import Model
+from fedelect.federation.torch.local_training import DataTensors, LocalTraining, make_optimiser, put_gradient
 from fedelect.federation.torch.network import Network, Part, seed_generator
-from fedelect.federation.torch.optimisers import make_optimiser
-from fedelect.federation.torch.visits import Shares, Visit, put_gradient
 from fedelect.scenario import ModelConfig
 
 STACK_NUMBERS = 2**20
@@ -32,26 +31,30 @@ Gradients = Callable[[dict[str, Tensor], dict[str, Tensor], Tensor, Tensor], dic
 """(trained (n, ...), untrained (n, ...), inputs (n, B, F), labels (n, B)) -> gradients (n, ...), all by name."""
 
 
-def visit_together(network: Network, config: ModelConfig, shares: Shares, visits: Sequence[Visit]) -> list[Model]:
-    """The model (P,) that each visit ends with, in order of `visits`."""
-    per_row = 3 * len(network.flat) + config.batch * shares.inputs.shape[1]
+def train_stacked(
+    network: Network, config: ModelConfig, data: DataTensors, trainings: Sequence[LocalTraining]
+) -> list[Model]:
+    """Train all in stacks of bounded size; return the models (P,) in order."""
+    per_row = 3 * len(network.flat) + config.batch * data.inputs.shape[1]
     most = max(1, STACK_NUMBERS // per_row)
-    by_size = sorted(range(len(visits)), key=lambda place: -visits[place].orders.shape[1])
+    by_size = sorted(range(len(trainings)), key=lambda index: -trainings[index].orders.shape[1])
     models: dict[int, Model] = {}
-    for start in range(0, len(visits), most):
-        places = by_size[start : start + most]
-        trained = _train_rows(network, config, shares, [visits[place] for place in places])
-        models.update(zip(places, trained, strict=True))
-    return [models[place] for place in range(len(visits))]
+    for start in range(0, len(trainings), most):
+        chosen = by_size[start : start + most]
+        trained = _train_rows(network, config, data, [trainings[index] for index in chosen])
+        models.update(zip(chosen, trained, strict=True))
+    return [models[index] for index in range(len(trainings))]
 
 
-def _train_rows(network: Network, config: ModelConfig, shares: Shares, visits: Sequence[Visit]) -> list[Model]:
+def _train_rows(
+    network: Network, config: ModelConfig, data: DataTensors, trainings: Sequence[LocalTraining]
+) -> list[Model]:
     device = network.flat.device
-    flat = torch.tensor(np.stack([visit.model for visit in visits]), device=device)
-    sizes = [visit.orders.shape[1] for visit in visits]
-    orders = np.zeros((len(visits), config.epochs, sizes[0]), dtype=np.int64)
-    for row, (visit, size) in enumerate(zip(visits, sizes, strict=True)):
-        orders[row, :, :size] = visit.orders + shares.starts[visit.client]
+    flat = torch.tensor(np.stack([training.model for training in trainings]), device=device)
+    sizes = [training.orders.shape[1] for training in trainings]
+    orders = np.zeros((len(trainings), config.epochs, sizes[0]), dtype=np.int64)
+    for row, (training, size) in enumerate(zip(trainings, sizes, strict=True)):
+        orders[row, :, :size] = training.orders + data.starts[training.client]
     chosen = torch.tensor(orders, device=device)
     weights = flat[:, : len(network.weights)]
     optimiser = make_optimiser(config, weights)
@@ -65,8 +68,8 @@ def _train_rows(network: Network, config: ModelConfig, shares: Shares, visits: S
                 gradient = gradients(
                     _views(flat[rows], network.trained),
                     _views(flat[rows], network.untrained),
-                    shares.inputs[batch],
-                    shares.labels[batch],
+                    data.inputs[batch],
+                    data.labels[batch],
                 )
                 joined = torch.cat([gradient[part.name].flatten(1) for part in network.trained], dim=1)
                 optimiser.step(weights[rows], joined, rows)
@@ -89,7 +92,7 @@ def batches(sizes: Sequence[int], batch: int) -> Iterator[tuple[slice, slice]]:
 
 
 def stacked_gradients(network: Network) -> Gradients:
-    """The gradients of many models, each on its own batch."""
+    """Return the function that computes gradients of many models, each on its own batch."""
 
     def loss(trained: dict[str, Tensor], untrained: dict[str, Tensor], inputs: Tensor, labels: Tensor) -> Tensor:
         return network.loss(functional_call(network.module, trained | untrained, (inputs,)), labels)
@@ -97,13 +100,13 @@ def stacked_gradients(network: Network) -> Gradients:
     return vmap(grad(loss), randomness="error")
 
 
-def can_stack(network: Network, shares: Shares, model: Model) -> bool:
+def can_stack(network: Network, data: DataTensors, model: Model) -> bool:
     """Whether the module can be trained in a stack; found out by trying, on a few samples.
 
     It cannot if its forward pass in training mode draws (dropout) or changes a buffer (BatchNorm), if torch cannot
     vectorise it, or if what comes out is not the gradient that the loop gets.
     """
-    inputs, labels = shares.inputs[:4], shares.labels[:4]
+    inputs, labels = data.inputs[:4], data.labels[:4]
     network.load(model)
     seed_generator(network.flat.device, 0)
     network.module.train()

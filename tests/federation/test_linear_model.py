@@ -8,7 +8,7 @@ from tests.reference.federation import hinge_gradient
 
 from fedelect.equations.scores import linear_scores
 from fedelect.federation.linear.model import LOSSES, gradient, mean_loss
-from fedelect.federation.local_training import train_locally
+from fedelect.federation.train import train_locally
 from fedelect.seeds import stream
 from fedelect.vocabulary import Floats, Ints
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, StackedEngine
-from fedelect.federation.linear import choice, compiled, kernels
+from fedelect.federation.linear import compiled, kernels
+from fedelect.federation.linear import engine as linear_engine
 from fedelect.scenario import ChannelConfig, DataConfig, Dataset, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import stream
 
@@ -182,7 +183,7 @@ def test_groups_of_jobs_that_fit_into_memory_change_nothing(
 
 DIGEST = """
 import hashlib
-from tests.federation.test_stacked import COMPILED, jobs_of, world
+from tests.federation.test_linear_engine import COMPILED, jobs_of, world
 from fedelect.scenario import ModelConfig
 for engine in COMPILED:
     scenario = world(model=ModelConfig(step=0.05, epochs=2, batch=20))
@@ -292,7 +293,7 @@ def test_auto_goes_by_the_scenario_few_samples_for_many_features_are_gram(monkey
         job = Job(cohort=(0, 3), seed=1)
         (ours,), (same,) = auto.train(scenario, [job]), other.train(scenario, [job])
         assert ours.model.tobytes() == same.model.tobytes()
-    monkeypatch.setattr(choice, "GRAM_BYTES", 1000)
+    monkeypatch.setattr(linear_engine, "GRAM_BYTES", 1000)
     assert StackedEngine().path(few) == "primal"
 
 
@@ -302,12 +303,12 @@ def test_memory_is_freed_with_the_scenario_and_bounded_over_scenarios() -> None:
     first, second = world(), world(seed=2)
     results = [engine.train(scenario, [job])[0].model.tobytes() for scenario in (first, second, first)]
     assert results[0] == results[2] != results[1]
-    assert len(engine._shelf) == 1
+    assert len(engine._cache) == 1
     assert engine.memory_bytes > 2 * 64 * 64 * 8
     roomy = StackedEngine("gram")
     for scenario in (first, second):
         roomy.train(scenario, [job])
-    assert len(roomy._shelf) == 2
+    assert len(roomy._cache) == 2
     del first, second, scenario
     gc.collect()
     assert roomy.memory_bytes == engine.memory_bytes == 0
