@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from fedelect.cli.peers.view import PeersView
-from fedelect.protocol import Certificate, Statement
+from fedelect.protocol import Certificate
+from fedelect.protocol.statements import Statement
 from fedelect.runtime.demo import ElectionResult
 from fedelect.runtime.host_messages import Agreed, Link, Phase, Skipped
 from fedelect.runtime.launch import Ended

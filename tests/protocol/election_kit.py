@@ -6,27 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fedelect.protocol import (
-    Appraisal,
-    BeliefSettled,
-    Certificate,
-    CohortAgreed,
-    Effect,
-    ElectionSettings,
-    KeyedHashVerifier,
-    Message,
-    Peer,
-    PeerConfig,
-    Persist,
-    Record,
-    Send,
-    SignedValue,
-    SlotSkipped,
-    Statement,
-    Vote,
-    simulated_signers,
-)
-from fedelect.protocol.statements import sealed
+from fedelect.protocol import Certificate, ElectionSettings, KeyedHashVerifier, Peer, PeerConfig, simulated_signers
+from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, Record, Send, SlotSkipped
+from fedelect.protocol.messages import Message
+from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, sealed
 from fedelect.seeds import stream
 
 SIGNERS = simulated_signers(8)

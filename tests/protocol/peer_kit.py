@@ -10,20 +10,10 @@ from tests.protocol.election_kit import (
     value,
 )
 
-from fedelect.protocol import (
-    BeliefMessage,
-    Effect,
-    GossipMessage,
-    Message,
-    Peer,
-    PeerConfig,
-    Persist,
-    Record,
-    Send,
-    SignedValue,
-    State,
-    Vote,
-)
+from fedelect.protocol import Peer, PeerConfig, State
+from fedelect.protocol.effects import Effect, Persist, Record, Send
+from fedelect.protocol.messages import BeliefMessage, GossipMessage, Message
+from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.rules.cold_start import cold_start_groups
 
 PATHS = config(edges=PATH, seed=3)  # client 1 sits between 0 and 2; R = 3

@@ -12,7 +12,7 @@ from tests.protocol.election_kit import PATH, RING, SIGNERS, changed, config
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, simulated_signers
-from fedelect.protocol.graph import surviving_diameter
+from fedelect.protocol.configuration import surviving_diameter
 from fedelect.selectors import BpGp, BpUcb
 
 CHORDS = tuple((n, (n + step) % 20) for n in range(20) for step in (1, 5))

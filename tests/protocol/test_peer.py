@@ -27,20 +27,19 @@ from tests.protocol.peer_kit import (
     voting_peer,
 )
 
-from fedelect.protocol import (
-    BeliefMessage,
+from fedelect.protocol import Peer, State
+from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     Effect,
-    Peer,
     Persist,
     SetDeadline,
-    SignedValue,
     SlotSkipped,
-    State,
     Wait,
 )
+from fedelect.protocol.messages import BeliefMessage
+from fedelect.protocol.statements import SignedValue
 
 
 def test_a_slot_begins_with_two_deadlines_and_round_one_to_each_neighbour() -> None:

@@ -10,27 +10,11 @@ from tests.protocol.election_kit import BLIND, Wired, config, make_peer, sealed_
 from tests.protocol.peer_kit import gossip, only, sent
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
-from fedelect.protocol import (
-    Appraisal,
-    AppraisalMessage,
-    AppraisalRequest,
-    Certificate,
-    Deadline,
-    Effect,
-    HistoryMessage,
-    Message,
-    Peer,
-    Persist,
-    Record,
-    SignedValue,
-    SlotSkipped,
-    Vote,
-    Wait,
-    map_hash,
-    to_claim,
-)
+from fedelect.protocol import Certificate, Peer, prepare_claim
 from fedelect.protocol.chain import HISTORY_LIMIT
-from fedelect.protocol.statements import sealed
+from fedelect.protocol.effects import Deadline, Effect, Persist, Record, SlotSkipped, Wait
+from fedelect.protocol.messages import AppraisalMessage, AppraisalRequest, HistoryMessage, Message
+from fedelect.protocol.statements import Appraisal, SignedValue, Vote, map_hash, sealed
 from fedelect.seeds import stream
 from fedelect.selectors import BpGp
 from fedelect.vocabulary import Cohort, Feedback
@@ -282,7 +266,7 @@ def test_a_belief_counts_for_the_cohort_that_it_is_said_on_top_of_or_not_at_all(
     chain = make_peer(BP_GP, 1, [*certificates]).chain
 
     def claimed(rule: str, judged: int) -> tuple[float, float]:
-        return to_claim(chain, rule=rule, mean=0.7, belief=0.3, judged=judged)
+        return prepare_claim(chain, rule=rule, mean=0.7, belief=0.3, judged=judged)
 
     assert claimed("bp-ucb", 1) == claimed("bp-ucb", 2) == (0.7, 0.3)
     assert math.isnan(claimed("bp-ucb", 0)[1])

@@ -26,23 +26,20 @@ from tests.protocol.peer_kit import (
 )
 
 from fedelect.errors import LocalProtocolError, StateError
-from fedelect.protocol import (
+from fedelect.protocol import State
+from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     HistoryAdvanced,
-    HistoryMessage,
-    HistoryRequest,
-    ImpossibleMove,
     Persist,
     Record,
-    SignedValue,
     SlotSkipped,
-    State,
-    TwoValues,
-    Vote,
     Wait,
 )
+from fedelect.protocol.messages import HistoryMessage, HistoryRequest
+from fedelect.protocol.proofs import ImpossibleMove, TwoValues
+from fedelect.protocol.statements import SignedValue, Vote
 
 
 def test_a_restarted_peer_signs_nothing_more_in_a_slot_it_signed_in() -> None:

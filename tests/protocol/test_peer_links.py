@@ -5,8 +5,10 @@ from tests.protocol.election_kit import Wired, config, make_peer, value
 from tests.protocol.peer_kit import EVIDENCE, PATHS, belief, flooding_peer, gossip, gossips, only, sent, voting_peer
 
 from fedelect.errors import LocalProtocolError
-from fedelect.protocol import BeliefMessage, BeliefSettled, CohortAgreed, Deadline, SlotSkipped, State, Wait
-from fedelect.protocol.attendance import Attendance
+from fedelect.protocol import State
+from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Deadline, SlotSkipped, Wait
+from fedelect.protocol.messages import BeliefMessage
+from fedelect.protocol.open_slot import Attendance
 
 COMPLETE = tuple((one, other) for one in range(4) for other in range(one + 1, 4))
 

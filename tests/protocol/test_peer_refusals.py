@@ -32,22 +32,12 @@ from tests.protocol.peer_kit import (
 
 from fedelect.equations.beliefs import outgoing_messages
 from fedelect.errors import ConfigurationError, LocalProtocolError, RemoteProtocolError
-from fedelect.protocol import (
-    Deadline,
-    HistoryMessage,
-    HistoryRequest,
-    ImpossibleMove,
-    Message,
-    MisbehaviourProven,
-    Peer,
-    Persist,
-    State,
-    TwoValues,
-    TwoVotes,
-    Vote,
-    Wait,
-)
+from fedelect.protocol import Peer, State
+from fedelect.protocol.effects import Deadline, MisbehaviourProven, Persist, Wait
 from fedelect.protocol.inbox import check_message
+from fedelect.protocol.messages import HistoryMessage, HistoryRequest, Message
+from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
+from fedelect.protocol.statements import Vote
 
 
 def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:

@@ -14,25 +14,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.protocol.election_kit import SIGNERS, VERIFIER
 
 from fedelect.equations.beliefs import local_field, settle
-from fedelect.protocol import (
-    OPEN,
+from fedelect.protocol import OPEN_STATES, ElectionSettings, OwnRewards, Peer, PeerConfig, State, prepare_claim
+from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     Effect,
-    ElectionSettings,
-    Message,
-    OwnRewards,
-    Peer,
-    PeerConfig,
     Persist,
     Record,
     Send,
     SlotSkipped,
-    State,
     Wait,
-    to_claim,
 )
+from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 from fedelect.testing.chaos.watch import Watch
 
@@ -99,7 +93,7 @@ class HostilePeers(RuleBasedStateMachine):
             elif isinstance(effect, BeliefSettled):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
                 mean, by = self.rewards[client].claim(peer.chain), self.config.settings.rule
-                claim = to_claim(peer.chain, rule=by, mean=mean, belief=effect.belief, judged=self.slot - 1)
+                claim = prepare_claim(peer.chain, rule=by, mean=mean, belief=effect.belief, judged=self.slot - 1)
                 self.carry_out(client, peer.propose(*claim, next(self.blinds).to_bytes(16, "little")))
             elif isinstance(effect, Persist):
                 self.disks[client].append(effect.record)
@@ -163,13 +157,13 @@ class HostilePeers(RuleBasedStateMachine):
 
     @rule()
     def begin_again_when_all_are_done(self) -> None:
-        if not any(peer.state in OPEN or peer.chain.slot > self.slot for peer in self.peers):
+        if not any(peer.state in OPEN_STATES or peer.chain.slot > self.slot for peer in self.peers):
             self.begin_next_slot()
 
     @rule()
     def a_network_that_works_again_brings_a_decision_by_all(self) -> None:
         for client, peer in enumerate(self.peers):
-            if peer.state in OPEN:
+            if peer.state in OPEN_STATES:
                 self.carry_out(client, peer.deadline_passed(Deadline(Wait.SLOT, self.slot)))
         self.flying.clear()
         for client, peer in enumerate(self.peers):

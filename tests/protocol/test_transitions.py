@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fedelect.errors import LocalProtocolError
-from fedelect.protocol import TRANSITIONS, Event, State, mermaid, next_state
-from fedelect.protocol.transitions import OPEN
+from fedelect.protocol import State
+from fedelect.protocol.transitions import OPEN_STATES, TRANSITIONS, Event, mermaid, next_state
 
 PAGE = Path(__file__).parents[2] / "docs" / "PROTOCOL.md"
 
@@ -33,10 +33,10 @@ def test_every_state_can_be_reached_and_every_event_can_happen() -> None:
 
 
 def test_every_open_slot_ends_at_its_deadline_and_a_closed_one_can_be_followed() -> None:
-    for state in OPEN:
+    for state in OPEN_STATES:
         assert TRANSITIONS[state][Event.SLOT_DEADLINE] is State.SKIPPED
         assert TRANSITIONS[state][Event.CERTIFIED] is State.DECIDED
-    for state in set(State) - OPEN:
+    for state in set(State) - OPEN_STATES:
         assert TRANSITIONS[state][Event.BEGIN_SLOT] is State.EXCHANGING
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.runtime.federation_kit import Place, listening_federation, opinions_of
 
-from fedelect.protocol import SignedValue, Vote
+from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import Notice, Phase
 from fedelect.runtime.journal import Journal

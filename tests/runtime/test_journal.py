@@ -10,7 +10,8 @@ from typing import cast
 import pytest
 
 from fedelect.errors import RunLockedError, StateError
-from fedelect.protocol import FRAME_LIMIT, CertificateChain, SignedValue, encode
+from fedelect.protocol import FRAME_LIMIT, CertificateChain, encode
+from fedelect.protocol.statements import SignedValue
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 
 

@@ -16,7 +16,8 @@ from tests.runtime.federation_kit import (
     place,
 )
 
-from fedelect.protocol import FRAME_LIMIT, SignedValue, Vote
+from fedelect.protocol import FRAME_LIMIT
+from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,

@@ -22,7 +22,8 @@ from tests.runtime.federation_kit import (
 from tests.runtime.real_kit import START_S, real
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import RULES, Appraisal, ElectionSettings, SignedValue, Vote, encode
+from fedelect.protocol import RULES, ElectionSettings, encode
+from fedelect.protocol.statements import Appraisal, SignedValue, Vote
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Agreed, Trouble, decode_logs
 from fedelect.runtime.journal import JOURNAL_NAME, Journal

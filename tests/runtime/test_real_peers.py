@@ -21,7 +21,9 @@ from tests.runtime.federation_kit import (
 )
 from tests.runtime.real_kit import QUICK, START_S, Real, real, votes_of
 
-from fedelect.protocol import FRAME_LIMIT, GossipMessage, SignedValue, encode
+from fedelect.protocol import FRAME_LIMIT, encode
+from fedelect.protocol.messages import GossipMessage
+from fedelect.protocol.statements import SignedValue
 from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity, renew

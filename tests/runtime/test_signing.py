@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import KeyedHashSigner, KeyedHashVerifier, Signer, Verifier
+from fedelect.protocol import KeyedHashVerifier, Signer, Verifier
+from fedelect.protocol.signing import KeyedHashSigner
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 
 SIGNERS: list[tuple[Signer, Signer, Verifier]] = [

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from fedelect.errors import ConfigurationError
-from fedelect.protocol import Appraisal, BeliefMessage, GossipMessage, Peer, PeerConfig, Record, Signer, Verifier
+from fedelect.protocol import Peer, PeerConfig, Signer, Verifier
 from fedelect.protocol import inbox as inbox_module
-from fedelect.protocol.appraisals import Appraisals
+from fedelect.protocol.effects import Record
+from fedelect.protocol.history import Appraisals
 from fedelect.protocol.memory import Memory
+from fedelect.protocol.messages import BeliefMessage, GossipMessage
+from fedelect.protocol.statements import Appraisal
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
 from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos

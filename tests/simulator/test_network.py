@@ -5,20 +5,9 @@ import math
 import pytest
 
 from fedelect.errors import ConfigurationError, RemoteProtocolError
-from fedelect.protocol import (
-    BeliefMessage,
-    BeliefSettled,
-    CohortAgreed,
-    Effect,
-    ElectionSettings,
-    KeyedHashVerifier,
-    Message,
-    Peer,
-    PeerConfig,
-    Persist,
-    SlotSkipped,
-    simulated_signers,
-)
+from fedelect.protocol import ElectionSettings, KeyedHashVerifier, Peer, PeerConfig, simulated_signers
+from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, SlotSkipped
+from fedelect.protocol.messages import BeliefMessage, Message
 from fedelect.simulator import LinkConditions, Network, Traffic
 
 CLIENTS = 6

@@ -11,7 +11,7 @@ from typing import Any
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.effects import Record
 from fedelect.protocol.fields import Reader, Writer
-from fedelect.protocol.flooding import Entry
+from fedelect.protocol.gossip import Entry
 from fedelect.protocol.messages import (
     AppraisalMessage,
     AppraisalRequest,

@@ -1,14 +1,15 @@
 """Settings and configuration of an election. The hash of the configuration is in every message and signature."""
 
 import functools
+import itertools
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from fedelect.equations.beliefs import check_exchange
 from fedelect.errors import ConfigurationError
-from fedelect.protocol.graph import neighbourhoods, surviving_diameter
 from fedelect.protocol.statements import digest
 from fedelect.rules import RULE_VERSION
 from fedelect.vocabulary import check_budget
@@ -199,3 +200,82 @@ class PeerConfig:
             fields.append(struct.pack("<dQ", chosen.forgetting, chosen.memory))
             name = f"fedelect/configuration/bp-gp/{RULE_VERSION}\0".encode()
         return digest(name + b"".join(struct.pack("<I", len(field)) + field for field in fields))
+
+
+_MOST_CASES = 200_000  # sets of failed peers that are tried; beyond it the check would take minutes
+
+
+def neighbourhoods(
+    clients: int, edges: Sequence[tuple[int, int]], couplings: Sequence[float]
+) -> tuple[dict[int, float], ...]:
+    """For each client, its neighbours in order of number and the coupling J of each link.
+
+    Args:
+        clients: N.
+        edges: M undirected links, each once.
+        couplings: M finite numbers.
+    """
+    if len(edges) != len(couplings) or not all(math.isfinite(coupling) for coupling in couplings):
+        raise ConfigurationError(
+            f"couplings must be one finite number for each of the {len(edges)} edges, got {list(couplings)}"
+        )
+    near: list[dict[int, float]] = [{} for _ in range(clients)]
+    for (one, other), coupling in zip(edges, couplings, strict=True):
+        if not (0 <= one < clients and 0 <= other < clients):
+            raise ConfigurationError(f"edges name a client outside 0..{clients - 1}: {one} - {other}")
+        if one == other:
+            raise ConfigurationError(f"edges link client {one} to itself; remove that edge")
+        if other in near[one]:
+            raise ConfigurationError(f"edges link clients {one} and {other} twice; keep one of them")
+        near[one][other] = near[other][one] = coupling
+    return tuple({neighbour: links[neighbour] for neighbour in sorted(links)} for links in near)
+
+
+def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_faulty: int) -> int:
+    """The largest diameter that is left after any at most `max_faulty` clients have failed.
+
+    Raises:
+        ConfigurationError: Some such failure cuts the graph in two (or leaves nobody), so that flooding cannot reach
+            everyone: its connectivity is not above `max_faulty`.
+    """
+    if math.comb(clients, min(max_faulty, clients)) > _MOST_CASES:
+        raise ConfigurationError(
+            f"{max_faulty} faulty peers among {clients} clients are too many cases to check; lower `max_faulty` or "
+            f"split the clients"
+        )
+    near = [0] * clients
+    for one, other in edges:
+        near[one] |= 1 << other
+        near[other] |= 1 << one
+    worst = 0
+    for count in range(min(max_faulty, clients) + 1):
+        for failed in itertools.combinations(range(clients), count):
+            diameter = _diameter(near, ~sum(1 << client for client in failed), clients)
+            if diameter is None:
+                without = f"without clients {list(failed)} the others are" if failed else "some clients are"
+                raise ConfigurationError(
+                    f"the graph does not survive {max_faulty} faulty peers: {without} cut off from each other; "
+                    f"add links" + (" or lower `max_faulty`" if max_faulty else "")
+                )
+            worst = max(worst, diameter)
+    return worst
+
+
+def _diameter(near: Sequence[int], alive: int, clients: int) -> int | None:
+    """Rounds after which everyone alive has been reached from everyone alive; None if that never happens."""
+    members = [client for client in range(clients) if alive >> client & 1]
+    if not members:
+        return None
+    everyone = sum(1 << client for client in members)
+    links = {client: [n for n in members if near[client] >> n & 1] for client in members}
+    reached = {client: 1 << client for client in members}
+    rounds = 0
+    while any(known != everyone for known in reached.values()):
+        spread = {client: reached[client] for client in members}
+        for client in members:
+            for neighbour in links[client]:
+                spread[client] |= reached[neighbour]
+        if spread == reached:
+            return None
+        reached, rounds = spread, rounds + 1
+    return rounds

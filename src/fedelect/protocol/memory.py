@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
-from fedelect.protocol.appraisals import Appraisals
 from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.history import Appraisals
 from fedelect.protocol.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
 from fedelect.protocol.signing import Signer, Verifier
 from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote

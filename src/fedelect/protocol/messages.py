@@ -6,7 +6,7 @@ the slot and the history it builds on. No message carries an index: everyone com
 
 from dataclasses import dataclass
 
-from fedelect.protocol.flooding import Entry
+from fedelect.protocol.gossip import Entry
 from fedelect.protocol.statements import Appraisal, Certificate, Vote
 
 

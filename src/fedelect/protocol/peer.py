@@ -28,8 +28,8 @@ from fedelect.protocol.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.flooding import Entry
-from fedelect.protocol.history_exchange import HistoryExchange
+from fedelect.protocol.gossip import Entry
+from fedelect.protocol.history import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
 from fedelect.protocol.memory import Memory
 from fedelect.protocol.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
@@ -37,7 +37,7 @@ from fedelect.protocol.open_slot import OpenSlot
 from fedelect.protocol.proofs import Proof
 from fedelect.protocol.signing import Signer, Verifier
 from fedelect.protocol.statements import Certificate, SignedValue, Vote
-from fedelect.protocol.transitions import OPEN, Event, State, next_state
+from fedelect.protocol.transitions import OPEN_STATES, Event, State, next_state
 from fedelect.vocabulary import as_cohort
 
 
@@ -135,7 +135,7 @@ class Peer:
         if message.slot > self._slot:
             self._early.keep(message)
             self._lost.discard(message.sender)
-        elif message.slot == self._slot and self.state in OPEN:
+        elif message.slot == self._slot and self.state in OPEN_STATES:
             if isinstance(message, BeliefMessage):
                 effects += [*self._now.receive_belief(message), *self._conclude_exchange()]
             elif message.previous == self._now.previous:
@@ -196,13 +196,13 @@ class Peer:
         was = self.state
         if deadline.wait is Wait.SLOT:
             self.state = next_state(was, Event.SLOT_DEADLINE)
-            return [self._now.gave_up(was)] if was in OPEN else []
+            return [self._now.gave_up(was)] if was in OPEN_STATES else []
         self.state = next_state(was, Event.RESEND_DEADLINE)
-        if was not in OPEN:
+        if was not in OPEN_STATES:
             return []
         self._now.tick()
         effects = self._go_on()
-        if self.state in OPEN:
+        if self.state in OPEN_STATES:
             again = SetDeadline(deadline, self.config.settings.resend_s)
             effects += [*self._now.resend(), *self._history.ask_again(), again]
         return self._timely(effects)
@@ -214,13 +214,13 @@ class Peer:
         """
         self.state = self._link_moved(neighbour, Event.NEIGHBOUR_LOST)
         self._lost.add(neighbour)
-        return self._timely(self._go_on()) if self.state in OPEN else []
+        return self._timely(self._go_on()) if self.state in OPEN_STATES else []
 
     def neighbour_back(self, neighbour: int) -> list[Effect]:
         """The link to `neighbour` is up again: what it may have missed is said at once."""
         self.state = self._link_moved(neighbour, Event.NEIGHBOUR_BACK)
         self._lost.discard(neighbour)
-        return self._now.resend_to(neighbour) if self.state in OPEN else []
+        return self._now.resend_to(neighbour) if self.state in OPEN_STATES else []
 
     def _link_moved(self, neighbour: int, event: Event) -> State:
         if neighbour not in self.neighbours:
@@ -257,7 +257,7 @@ class Peer:
             effects += self._now.advance()
             if self._now.flood.frozen and not self._memory.appraisals.lacking():
                 effects += self._vote()
-        certificate = self._now.ballots.certificate() if self.state in OPEN else None
+        certificate = self._now.ballots.certificate() if self.state in OPEN_STATES else None
         if certificate is not None:
             self.chain.add(certificate)
             effects += [Persist(certificate), self._decided(certificate)]
@@ -280,7 +280,7 @@ class Peer:
 
     def _history_moved(self) -> list[Effect]:
         head = self.chain.certificates[-1]
-        if self.state not in OPEN or head.slot < self._slot:
+        if self.state not in OPEN_STATES or head.slot < self._slot:
             return [HistoryAdvanced(head), *self._caught_up()]
         own = self.chain.at(self._slot)
         if own is not None:
@@ -290,7 +290,7 @@ class Peer:
         return [SlotSkipped(self._slot, f"the others went on to slot {head.slot}"), HistoryAdvanced(head)]
 
     def _caught_up(self) -> list[Effect]:
-        if self.state not in OPEN:
+        if self.state not in OPEN_STATES:
             return []
         was, self.state = self.state, next_state(self.state, Event.CAUGHT_UP)
         if was is State.CERTIFYING:

@@ -91,7 +91,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 )
 """state -> event -> next state."""
 
-OPEN = frozenset({State.EXCHANGING, State.SETTLED, State.FLOODING, State.CERTIFYING})
+OPEN_STATES = frozenset({State.EXCHANGING, State.SETTLED, State.FLOODING, State.CERTIFYING})
 """The states in which a slot is under way."""
 
 

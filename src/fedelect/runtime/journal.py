@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
-from fedelect.protocol import FRAME_LIMIT, CertificateChain, OwnRewards, Record, SignedValue, decode_record, encode
+from fedelect.protocol import FRAME_LIMIT, CertificateChain, OwnRewards, decode_record, encode
+from fedelect.protocol.effects import Record
+from fedelect.protocol.statements import SignedValue
 from fedelect.records.files import sync_folder
 from fedelect.records.lock import FolderLock
 

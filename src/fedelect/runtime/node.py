@@ -20,27 +20,29 @@ import msgspec
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
 from fedelect.protocol import (
     BLIND_BYTES,
-    OPEN,
-    BeliefSettled,
+    OPEN_STATES,
     Certificate,
+    Peer,
+    PeerConfig,
+    Signer,
+    State,
+    Verifier,
+    decode_message,
+    decode_record,
+    encode,
+    prepare_claim,
+)
+from fedelect.protocol.effects import (
+    BeliefSettled,
     CohortAgreed,
     Deadline,
     Effect,
     MisbehaviourProven,
-    Peer,
-    PeerConfig,
     Persist,
     Send,
     SetDeadline,
-    Signer,
     SlotSkipped,
-    State,
-    Verifier,
     Wait,
-    decode_message,
-    decode_record,
-    encode,
-    to_claim,
 )
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
@@ -197,12 +199,12 @@ class Node:
 
     def _begin(self, begin: Begin) -> None:
         self._learn(begin)
-        if self._peer.state in OPEN and self._peer.slot == begin.slot:
+        if self._peer.state in OPEN_STATES and self._peer.slot == begin.slot:
             return  # said again, by somebody who did not know: it goes on
-        if self._peer.state in OPEN and begin.slot < self._peer.slot:
+        if self._peer.state in OPEN_STATES and begin.slot < self._peer.slot:
             self._no_part(begin, f"slot {self._peer.slot} is being elected for")  # and goes on
             return
-        if self._peer.state in OPEN:
+        if self._peer.state in OPEN_STATES:
             self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
         self._write_log()
         opinion = math.nan if begin.opinion is None else begin.opinion
@@ -260,7 +262,7 @@ class Node:
     def _propose(self, settled: BeliefSettled) -> list[Effect]:
         chain, rule = self._peer.chain, self._peer.config.settings.rule
         own = self._rewards.claim(chain)
-        mean, belief = to_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
+        mean, belief = prepare_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
         self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
         try:
             return self._peer.propose(mean, belief, os.urandom(BLIND_BYTES))

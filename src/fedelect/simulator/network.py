@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedelect.errors import ConfigurationError, RemoteProtocolError
-from fedelect.protocol import Deadline, Effect, Message, Peer, Send, SetDeadline
+from fedelect.protocol import Peer
+from fedelect.protocol.effects import Deadline, Effect, Send, SetDeadline
+from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 
 Host = Callable[[int, Effect], list[Effect]]

@@ -21,19 +21,15 @@ from fedelect.equations.beliefs import Coupling, outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
     BLIND_BYTES,
-    BeliefSettled,
     Certificate,
-    CohortAgreed,
-    Effect,
     ElectionSettings,
     KeyedHashVerifier,
     Peer,
     PeerConfig,
-    Persist,
-    SlotSkipped,
+    prepare_claim,
     simulated_signers,
-    to_claim,
 )
+from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, SlotSkipped
 from fedelect.records import Exchange
 from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import stream
@@ -173,7 +169,7 @@ class PeerElection(AbstractSelector):
             if isinstance(effect, BeliefSettled):
                 settled[client], peer = effect, self._peers[client]
                 mean, belief, rule = float(means[client]), effect.belief, self._settings.rule
-                claim = to_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
+                claim = prepare_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
                 blind = stream(self._settings.seed, "blind", slot, client).bytes(BLIND_BYTES)  # the same if held again
                 return peer.propose(*claim, blind, available)
             if isinstance(effect, Persist):

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedelect.equations.beliefs import Outcome
-from fedelect.protocol import Appraisal, Certificate, PeerConfig, Record, Signer, Statement
+from fedelect.protocol import Certificate, PeerConfig, Signer
+from fedelect.protocol.effects import Record
+from fedelect.protocol.statements import Appraisal, Statement
 from fedelect.records import Exchange
 from fedelect.vocabulary import Floats, as_cohort
 

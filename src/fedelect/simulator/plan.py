@@ -14,7 +14,7 @@ from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
-from fedelect.protocol import MEMORY
+from fedelect.protocol.configuration import MEMORY
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, SelectorSpec

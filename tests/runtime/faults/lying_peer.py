@@ -15,7 +15,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from fedelect.protocol import Entry, GossipMessage, SignedValue, Signer, decode_message, encode
+from fedelect.protocol import Signer, decode_message, encode
+from fedelect.protocol.gossip import Entry
+from fedelect.protocol.messages import GossipMessage
+from fedelect.protocol.statements import SignedValue
 from fedelect.runtime.host_messages import Notice, encode_line
 from fedelect.runtime.identity import read_identity
 from fedelect.runtime.process import StandardInput, serve, transport_of

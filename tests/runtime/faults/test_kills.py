@@ -13,7 +13,8 @@ from tests.runtime.faults.stopping_peer import STOP_NAME
 from tests.runtime.federation_kit import place
 from tests.runtime.real_kit import START_S, Real, real, votes_of
 
-from fedelect.protocol import Certificate, SignedValue, Vote
+from fedelect.protocol import Certificate
+from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.host_messages import Link, Notice, Phase
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended

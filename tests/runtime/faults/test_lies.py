@@ -9,7 +9,7 @@ from tests.runtime.faults import lying_peer
 from tests.runtime.federation_kit import place
 from tests.runtime.real_kit import real
 
-from fedelect.protocol import ImpossibleMove, Proof, TwoValues, TwoVotes
+from fedelect.protocol.proofs import ImpossibleMove, Proof, TwoValues, TwoVotes
 from fedelect.runtime.host_messages import Trouble
 from fedelect.runtime.journal import Journal
 

@@ -5,18 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedelect.protocol import (
-    AppraisalMessage,
-    BeliefMessage,
-    Entry,
-    GossipMessage,
-    HistoryMessage,
-    Message,
-    SignedValue,
-    Signer,
-    Statement,
-    Vote,
-)
+from fedelect.protocol import Signer
+from fedelect.protocol.gossip import Entry
+from fedelect.protocol.messages import AppraisalMessage, BeliefMessage, GossipMessage, HistoryMessage, Message
+from fedelect.protocol.statements import SignedValue, Statement, Vote
 
 HABITS = (
     "two values",

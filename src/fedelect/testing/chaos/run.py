@@ -7,22 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedelect.errors import FedelectError
-from fedelect.protocol import (
-    BLIND_BYTES,
-    OPEN,
-    Admission,
-    BeliefSettled,
-    CertificateChain,
-    CohortAgreed,
-    Effect,
-    Message,
-    OwnRewards,
-    Peer,
-    Persist,
-    Record,
-    SlotSkipped,
-    to_claim,
-)
+from fedelect.protocol import BLIND_BYTES, OPEN_STATES, Admission, CertificateChain, OwnRewards, Peer, prepare_claim
+from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, Record, SlotSkipped
+from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 from fedelect.simulator.network import Network
 from fedelect.testing.chaos.byzantine import ByzantineClient
@@ -151,7 +138,7 @@ class ChaosRun:
 
     def _begin(self, client: int) -> None:
         peer, slot = self._peers[client], self._slot
-        if client in self._down or peer.state in OPEN or slot <= max(peer.slot, peer.chain.slot):
+        if client in self._down or peer.state in OPEN_STATES or slot <= max(peer.slot, peer.chain.slot):
             return
         self._judged[client], opinion = self._opinions[client]
         self._network.post(client, peer.begin_slot(slot, opinion))
@@ -161,7 +148,7 @@ class ChaosRun:
         if isinstance(effect, BeliefSettled):
             mean, judged = self._rewards[client].claim(peer.chain), self._judged[client]
             rule = self._config.settings.rule
-            claim = to_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged)
+            claim = prepare_claim(peer.chain, rule=rule, mean=mean, belief=effect.belief, judged=judged)
             return peer.propose(*claim, self._blinds.bytes(BLIND_BYTES))
         if isinstance(effect, Persist):
             return self._store(client, effect.record)

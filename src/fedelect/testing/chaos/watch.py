@@ -8,27 +8,12 @@ import math
 from collections.abc import Iterable
 
 from fedelect.equations.beliefs import EVIDENCE_FLOOR
-from fedelect.protocol import (
-    Appraisal,
-    Certificate,
-    CohortAgreed,
-    GossipMessage,
-    HistoryMessage,
-    Message,
-    Peer,
-    PeerConfig,
-    Proof,
-    Record,
-    SignedValue,
-    Statement,
-    TwoValues,
-    TwoVotes,
-    Verifier,
-    Vote,
-    decide,
-    worth_of,
-)
-from fedelect.protocol.election import empty_statistics
+from fedelect.protocol import Certificate, Peer, PeerConfig, Verifier
+from fedelect.protocol.effects import CohortAgreed, Record
+from fedelect.protocol.election import decide, empty_statistics, worth_of
+from fedelect.protocol.messages import GossipMessage, HistoryMessage, Message
+from fedelect.protocol.proofs import Proof, TwoValues, TwoVotes
+from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote
 
 _LARGEST_FIELD = 0.5 * math.log((1.0 - EVIDENCE_FLOOR) / EVIDENCE_FLOOR)
 

@@ -7,7 +7,8 @@ import pytest
 from tests.protocol.election_kit import config, value
 
 from fedelect.errors import AvailabilityError
-from fedelect.protocol import SignedValue, decide
+from fedelect.protocol.election import decide
+from fedelect.protocol.statements import SignedValue
 from fedelect.rules import CohortStatistics
 from fedelect.rules.cold_start import ColdStart
 from fedelect.rules.election import elect

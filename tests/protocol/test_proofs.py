@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.protocol.election_kit import SIGNERS, VERIFIER, chain_of, config, statement, value, vote
 
 from fedelect.errors import LocalProtocolError, RemoteProtocolError
-from fedelect.protocol import CertificateChain, ImpossibleMove, OwnRewards, Proof, TwoValues, TwoVotes
-from fedelect.protocol.proofs import can_move, check_proof
+from fedelect.protocol import CertificateChain, OwnRewards
+from fedelect.protocol.proofs import ImpossibleMove, Proof, TwoValues, TwoVotes, can_move, check_proof
 from fedelect.seeds import stream
 
 SHARED = config()

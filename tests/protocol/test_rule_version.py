@@ -9,7 +9,8 @@ import pytest
 from tests.protocol.election_kit import config, value
 
 from fedelect import rules
-from fedelect.protocol import ElectionSettings, PeerConfig, configuration, decide, election, simulated_signers
+from fedelect.protocol import ElectionSettings, PeerConfig, configuration, election, simulated_signers
+from fedelect.protocol.election import decide
 from fedelect.rules import RULE_VERSION, CohortStatistics, SetPrior, posterior, search
 from fedelect.rules import cohort_statistics as played_module
 from fedelect.seeds import stream

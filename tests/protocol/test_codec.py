@@ -12,27 +12,17 @@ from hypothesis import strategies as st
 from tests.protocol.election_kit import config, statement, value
 
 from fedelect.errors import RemoteProtocolError
-from fedelect.protocol import (
-    FRAME_LIMIT,
-    Appraisal,
+from fedelect.protocol import FRAME_LIMIT, Certificate, decode_message, decode_record, encode
+from fedelect.protocol.messages import (
     AppraisalMessage,
     AppraisalRequest,
     BeliefMessage,
-    Certificate,
     GossipMessage,
     HistoryMessage,
     HistoryRequest,
-    ImpossibleMove,
-    SignedValue,
-    Statement,
-    TwoValues,
-    TwoVotes,
-    Vote,
-    decode_message,
-    decode_record,
-    encode,
-    map_hash,
 )
+from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
+from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, map_hash
 
 names = st.binary(min_size=32, max_size=32)
 clients = st.integers(0, 2**32 - 1)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedelect.equations.beliefs import local_field, settle
-from fedelect.protocol import BeliefExchange
+from fedelect.protocol.belief_exchange import BeliefExchange
 from fedelect.seeds import stream
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocol.election_kit import BLIND, config, statement, value, vote
 
-from fedelect.protocol import Entry, SignedValue, TwoValues, Vote
-from fedelect.protocol.attendance import Attendance
-from fedelect.protocol.flooding import Flood, alike, join
-from fedelect.protocol.voting import Ballots
+from fedelect.protocol.gossip import Ballots, Entry, Flood, alike, join
+from fedelect.protocol.open_slot import Attendance
+from fedelect.protocol.proofs import TwoValues
+from fedelect.protocol.statements import SignedValue, Vote
 
 SHARED = config()
 NUMBERS = (0.0, 0.25, 1.0, math.nan)

@@ -9,20 +9,12 @@ import pytest
 from tests.protocol.election_kit import VERIFIER, Wired, config, sealed_chain, value
 
 from fedelect.errors import RemoteProtocolError, StateError
-from fedelect.protocol import (
-    Appraisal,
-    Certificate,
-    CertificateChain,
-    PeerConfig,
-    Record,
-    decode_record,
-    encode,
-    map_hash,
-    worth_of,
-)
-from fedelect.protocol.appraisals import Appraisals
+from fedelect.protocol import Certificate, CertificateChain, PeerConfig, decode_record, encode
+from fedelect.protocol.effects import Record
+from fedelect.protocol.election import worth_of
+from fedelect.protocol.history import Appraisals
 from fedelect.protocol.memory import Memory
-from fedelect.protocol.statements import sealed
+from fedelect.protocol.statements import Appraisal, map_hash, sealed
 from fedelect.rules import CohortStatistics
 from fedelect.vocabulary import Cohort
 
