@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import fedelect.selectors
-from fedelect.errors import SelectorError
 from fedelect.selectors import (
     AbstractSelector,
     AdditiveThompson,
@@ -77,8 +76,8 @@ def test_every_public_selector_is_put_to_the_suite() -> None:
 
 @pytest.mark.parametrize("name", FACTORIES)
 @pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
-def test_selector_conforms(name: str, check: Callable[[Factory], None]) -> None:
-    check(FACTORIES[name])
+def test_selector_conforms(name: str, check: Callable[[Factory], str]) -> None:
+    assert check(FACTORIES[name]).endswith(".")
 
 
 class Broken(AbstractSelector):
@@ -192,11 +191,50 @@ def _factory(kind: type[Broken]) -> Factory:
     return lambda n, k, seed: kind(clients=n, budget=k, seed=seed)
 
 
-def test_the_sound_one_passes() -> None:
-    check_selector(_factory(Sound))
+def test_a_sound_selector_passes_by_class_and_the_report_says_what_was_tried() -> None:
+    report = check_selector(Sound)
+    assert len(report) == len(selector_checks()) == len(str(report).splitlines())
+    for tried in (
+        "(N, K) = (7, 3)",
+        "24 slots",
+        "Restore",
+        "Other process",
+        "Renaming: over 300 seeds",
+        "Availability",
+    ):
+        assert tried in str(report)
+
+
+def test_what_was_not_tried_is_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LowNumbersFirst, "symmetric", False)
+    monkeypatch.setattr(LowNumbersFirst, "__module__", "__main__")
+    report = str(check_selector(LowNumbersFirst))
+    assert "Renaming: not tried" in report and "Other process: not tried" in report
+
+
+def test_a_selector_is_checked_by_its_name() -> None:
+    assert check_selector("random") == check_selector(_factory(Sound))
+
+
+FAILS_IN = {
+    Unsorted: "cohorts are sorted distinct clients",
+    TooMany: "cohorts are sorted distinct clients",
+    NumpyMembers: "cohorts are sorted distinct clients",
+    IgnoresAvailability: "only available clients are chosen",
+    Forgetful: "state is plain json and goes on exactly",
+    NotPlain: "state is plain json and goes on exactly",
+    Unseeded: "a seed repeats",
+    HashSeeded: "a seed repeats in another process",
+    LowNumbersFirst: "renaming clients changes only names",
+    TakesStaleAsks: "stale asks are refused",
+    LearnsBeforeItChecks: "stale asks are refused",
+    ReusesSlots: "abandoned slots are not reused",
+    AsksAnew: "an open ask is asked again",
+    StopsAtNan: "missing opinions are accepted",
+}
 
 
 @pytest.mark.parametrize("kind", [k for k in Broken.__subclasses__() if k is not Sound], ids=lambda k: k.__name__)
-def test_a_broken_selector_is_caught(kind: type[Broken]) -> None:
-    with pytest.raises((ConformanceError, SelectorError, ValueError)):
+def test_a_broken_selector_is_caught_by_the_check_that_is_named(kind: type[Broken]) -> None:
+    with pytest.raises(ConformanceError, match=f"check '{FAILS_IN[kind]}' failed: "):
         check_selector(_factory(kind))

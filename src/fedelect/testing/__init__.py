@@ -1,11 +1,11 @@
-"""For authors of selectors: the suite that every selector must pass, ours or yours.
+"""For authors of selectors: the suite that every selector must pass.
 
 from fedelect.testing import check_selector
 
 def test_my_selector() -> None:
-check_selector(lambda clients, budget, seed: MyUcb(clients=clients, budget=budget, seed=seed))
+print(check_selector(MySelector))  # the class, its name, or a function (clients, budget, seed) -> selector
 """
 
-from fedelect.testing.conformance import ConformanceError, check_selector, selector_checks
+from fedelect.testing.conformance import ConformanceError, ConformanceReport, check_selector, selector_checks
 
-__all__ = ["ConformanceError", "check_selector", "selector_checks"]
+__all__ = ["ConformanceError", "ConformanceReport", "check_selector", "selector_checks"]

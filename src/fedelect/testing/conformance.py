@@ -1,9 +1,10 @@
 """The selector contract as checks that run.
 
-Each check takes a factory `(clients, budget, seed) -> selector` and raises ConformanceError with a sentence. The
-worlds they play in come from named streams, so a verdict is always the same.
+Each check takes a factory `(clients, budget, seed) -> selector`, returns a sentence on what it tried and raises
+ConformanceError if the selector fails. Feedback comes from named random streams, so a verdict is always the same.
 """
 
+import functools
 import json
 import os
 import subprocess
@@ -15,26 +16,66 @@ import numpy as np
 
 from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
-from fedelect.selectors import AbstractSelector
+from fedelect.selectors import AbstractSelector, SelectorSpec
 from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Selection
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
 
+Check = Callable[[Factory], str]
+"""Tries a selector and returns a sentence on what was tried."""
+
 CLIENTS, BUDGET, SLOTS = 7, 3, 24
 
 
 class ConformanceError(AssertionError):
-    """A selector breaks the contract; the message says how."""
+    """A selector breaks the contract; the message names the check and says how."""
 
 
-def check_selector(factory: Factory) -> None:
-    """Run every check; raises ConformanceError at the first that fails."""
-    for check in selector_checks():
-        check(factory)
+class ConformanceReport(tuple[str, ...]):
+    """What was checked, a sentence for each check; prints one to a line."""
+
+    def __str__(self) -> str:
+        return "\n".join(self)
 
 
-def selector_checks() -> list[Callable[[Factory], None]]:
+def check_selector(selector: type[AbstractSelector] | str | Factory) -> ConformanceReport:
+    """Run every check.
+
+    Args:
+        selector: A selector's class, its name on the command line, or a function `(clients, budget, seed) -> selector`.
+
+    Returns:
+        What was checked. `print(check_selector(MySelector))` shows it.
+
+    Raises:
+        ConformanceError: At the first check that fails; the message names it.
+    """
+    factory = _as_factory(selector) if isinstance(selector, str | type) else selector
+    return ConformanceReport(check(factory) for check in selector_checks())
+
+
+def _as_factory(selector: type[AbstractSelector] | str) -> Factory:
+    spec = SelectorSpec.of(selector)
+    return lambda clients, budget, seed: spec.build(clients=clients, budget=budget, seed=seed)
+
+
+def _named(check: Check) -> Check:
+    """Let errors of a check name it, whatever the selector raises."""
+    name = check.__name__.removeprefix("check_").replace("_", " ")
+
+    @functools.wraps(check)
+    def named(factory: Factory) -> str:
+        try:
+            return check(factory)
+        except Exception as error:
+            what = str(error) if isinstance(error, ConformanceError) else f"{type(error).__name__}: {error}"
+            raise ConformanceError(f"check {name!r} failed: {what}") from error
+
+    return named
+
+
+def selector_checks() -> list[Check]:
     """The checks one by one, for parametrised tests."""
     return [
         check_cohorts_are_sorted_distinct_clients,
@@ -52,7 +93,8 @@ def selector_checks() -> list[Callable[[Factory], None]]:
     ]
 
 
-def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> None:
+@_named
+def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> str:
     """Every cohort is a sorted tuple of `budget` distinct clients, and slots count from 1."""
     for clients, budget in ((CLIENTS, BUDGET), (6, 6), (1, 1), (5, 1)):
         selector = _built(factory, clients, budget, seed=3)
@@ -61,20 +103,25 @@ def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> None:
             _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
             _require_cohort(selection.cohort, clients, budget)
             selector.tell(selection, _feedback(selection, clients))
+    return f"Cohorts: K distinct clients, sorted, in {SLOTS} slots of (N, K) = (7, 3), (6, 6), (1, 1) and (5, 1)."
 
 
-def check_an_open_ask_is_asked_again(factory: Factory) -> None:
+@_named
+def check_an_open_ask_is_asked_again(factory: Factory) -> str:
     """With an ask open, `ask` returns it again, whoever is available."""
     selector = _built(factory, CLIENTS, BUDGET, seed=3)
     first = selector.ask()
     _require(selector.ask() == first, "a second ask() before tell() gave another cohort")
     _require(selector.ask(range(CLIENTS)) == first, "ask(available) with an ask open did not return the open ask")
+    return "Open selection: ask() before tell() returns it again, with and without `available`."
 
 
-def check_a_seed_repeats(factory: Factory) -> None:
+@_named
+def check_a_seed_repeats(factory: Factory) -> str:
     """The same seed and feedback give the same cohorts."""
     first, second = (_cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS) for _ in range(2))
     _require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
+    return f"Seed: the same seed and feedback give the same cohorts in {SLOTS} slots, N = {CLIENTS}, K = {BUDGET}."
 
 
 _IN_ANOTHER_PROCESS = """
@@ -88,10 +135,13 @@ print(json.dumps(_cohorts(kind.restore(json.load(sys.stdin)), SLOTS)))
 """
 
 
-def check_a_seed_repeats_in_another_process(factory: Factory) -> None:
+@_named
+def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
     """A restored selector elects the same cohorts in another process with another hash seed."""
     selector = _built(factory, CLIENTS, BUDGET, seed=11)
     kind, state = type(selector), json.dumps(selector.state())
+    if kind.__module__ == "__main__":
+        return "Other process: not tried, for a class of a script or notebook cannot be imported; move it to a module."
     _require("<locals>" not in kind.__qualname__, f"{kind.__qualname__} cannot be imported; define it in a module")
     done = subprocess.run(
         [sys.executable, "-c", _IN_ANOTHER_PROCESS, json.dumps(sys.path), kind.__module__, kind.__qualname__],
@@ -104,9 +154,11 @@ def check_a_seed_repeats_in_another_process(factory: Factory) -> None:
     _require(done.returncode == 0, f"another process could not restore the selector: {done.stderr.strip()}")
     here = [list(cohort) for cohort in _cohorts(selector, SLOTS)]
     _require(json.loads(done.stdout) == here, "another process elected other cohorts from the same state")
+    return f"Other process: restored there, with another hash seed, it elects the same cohorts in {SLOTS} slots."
 
 
-def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> None:
+@_named
+def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> str:
     """At every slot, with the ask open or closed, the state survives JSON and the twin goes on exactly."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for _ in range(SLOTS):
@@ -120,9 +172,11 @@ def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> None:
         _require(
             twin.state() == selector.state(), f"after slot {selection.slot} the restored selector had learnt otherwise"
         )
+    return f"Restore: in each of {SLOTS} slots, before and after ask(), the state survives JSON and goes on exactly."
 
 
-def check_stale_asks_are_refused(factory: Factory) -> None:
+@_named
+def check_stale_asks_are_refused(factory: Factory) -> str:
     """A repeated, forged or missing ask raises StaleSelectionError and changes nothing."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     old = selector.ask()
@@ -136,9 +190,11 @@ def check_stale_asks_are_refused(factory: Factory) -> None:
     )
     _refused(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
     selector.tell(selection, _feedback(selection, CLIENTS))
+    return "Stale selections: a repeated, an old and a forged one are refused and change nothing."
 
 
-def check_unfit_feedback_changes_nothing(factory: Factory) -> None:
+@_named
+def check_unfit_feedback_changes_nothing(factory: Factory) -> str:
     """Feedback of the wrong length or without a needed signal raises FeedbackError and changes nothing."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     selection = selector.ask()
@@ -149,9 +205,11 @@ def check_unfit_feedback_changes_nothing(factory: Factory) -> None:
             selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs"
         )
     selector.tell(selection, _feedback(selection, CLIENTS))
+    return "Unfit feedback: too few clients, or a needed signal missing, is refused and changes nothing."
 
 
-def check_missing_opinions_are_accepted(factory: Factory) -> None:
+@_named
+def check_missing_opinions_are_accepted(factory: Factory) -> str:
     """A client that gives no opinion or has no belief does not stop the selector."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
@@ -166,9 +224,11 @@ def check_missing_opinions_are_accepted(factory: Factory) -> None:
         }
         selector.tell(selection, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
+    return f"Missing values: about 40 % of the clients silent in each of {SLOTS} slots."
 
 
-def check_only_available_clients_are_chosen(factory: Factory) -> None:
+@_named
+def check_only_available_clients_are_chosen(factory: Factory) -> str:
     """Cohorts come out of the available clients; too few of them is AvailabilityError and uses no slot."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
@@ -184,9 +244,11 @@ def check_only_available_clients_are_chosen(factory: Factory) -> None:
             f"cohort {selection.cohort} has clients that are not available: {there}",
         )
         selector.tell(selection, _feedback(selection, CLIENTS))
+    return f"Availability: in {SLOTS} slots only available clients are elected, and too few of them are refused."
 
 
-def check_abandoned_slots_are_not_reused(factory: Factory) -> None:
+@_named
+def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
     """After `abandon` the next ask has the next slot number."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
@@ -196,9 +258,11 @@ def check_abandoned_slots_are_not_reused(factory: Factory) -> None:
             selector.tell(selection, _feedback(selection, CLIENTS))
         else:
             selector.abandon(selection)
+    return f"Abandon: every third of {SLOTS} slots is abandoned, and its number not used again."
 
 
-def check_inputs_are_not_aliased(factory: Factory) -> None:
+@_named
+def check_inputs_are_not_aliased(factory: Factory) -> str:
     """Changing the arrays that were told afterwards changes nothing."""
     one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
     for _ in range(SLOTS):
@@ -210,12 +274,14 @@ def check_inputs_are_not_aliased(factory: Factory) -> None:
         two.tell(selection, told)
         for array in arrays.values():
             array[:] = 0.0
+    return f"Aliasing: arrays changed after tell() change nothing, in {SLOTS} slots."
 
 
-def check_renaming_clients_changes_only_names(factory: Factory) -> None:
+@_named
+def check_renaming_clients_changes_only_names(factory: Factory) -> str:
     """How often a client is elected depends on its worth, not on its number (over many seeds; 5 sigma)."""
     if not _built(factory, 6, 2, seed=0).symmetric:
-        return
+        return "Renaming: not tried, the selector says `symmetric = False`."
     seeds, names = 300, np.array([3, 5, 0, 4, 1, 2])
     counts = np.array([_selection_counts(factory, seed, np.arange(6)) for seed in range(seeds)])
     renamed = np.array([_selection_counts(factory, seeds + seed, names) for seed in range(seeds)])
@@ -227,6 +293,7 @@ def check_renaming_clients_changes_only_names(factory: Factory) -> None:
         f"renaming client {worst} to {names[worst]} changed how often it is elected by {gap[worst]:.2f} slots; "
         f"break ties by the selector's own stream, never by client number",
     )
+    return f"Renaming: over {seeds} seeds, no client is elected more or less often under another number (5 sigma)."
 
 
 def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
