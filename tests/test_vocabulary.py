@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedelect import Feedback
 from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
-from fedelect.vocabulary import as_cohort, check_budget, exact_sum, mean_present, whole
+from fedelect.vocabulary import as_cohort, as_int, check_budget, exact_sum, mean_present
 
 NAN = float("nan")
 
@@ -56,10 +56,10 @@ def test_what_is_no_sensible_number_is_refused_by_name(name: str, value: object)
 
 
 def test_whole_numbers_are_plain_and_nothing_else_counts_as_one() -> None:
-    assert type(whole("seed", np.int64(7))) is int
+    assert type(as_int("seed", np.int64(7))) is int
     for value in (1.5, "3", None, True):
         with pytest.raises(ConfigurationError, match="seed must be a whole number"):
-            whole("seed", value)
+            as_int("seed", value)
 
 
 def test_a_noisy_reward_may_leave_the_unit_interval() -> None:

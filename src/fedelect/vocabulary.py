@@ -209,7 +209,7 @@ def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> 
     return cohort
 
 
-def whole(name: str, value: object) -> int:
+def as_int(name: str, value: object) -> int:
     """`value` as a plain int; ConfigurationError unless it is a whole number (numpy's count, True does not)."""
     try:
         if isinstance(value, bool):

@@ -3,7 +3,7 @@
 An opinion is the mean of n values in [0, 1], one for each example of a client's evaluation set (accuracy is one), so
 changing one example moves it by at most 1/n. A client adds Gaussian noise before the opinion leaves it (local
 differential privacy). The noise is OpenDP's, discrete and free of floating-point leaks; so is the accounting: every
-release is zero-concentrated private, releases add up, and the sum is converted to (epsilon, delta) for the whole
+release is zero-concentrated private, releases add up, and the sum is converted to (epsilon, delta) for the as_int
 horizon. n counts as public. The noise comes from the operating system: it is the one draw that no seed fixes.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedelect.errors import ConfigurationError, MissingExtraError
-from fedelect.vocabulary import whole
+from fedelect.vocabulary import as_int
 
 EXAMPLES = "num-examples"
 """Metric by which a client tells the server over how many examples its noisy opinion is."""
@@ -43,7 +43,7 @@ class OpinionPrivacy:
             raise ConfigurationError(f"epsilon: got {self.epsilon!r}; allowed: a number above 0")
         if not 0.0 < self.delta < 1.0:
             raise ConfigurationError(f"delta: got {self.delta!r}; allowed: a number between 0 and 1")
-        if whole("releases", self.releases) < 1:
+        if as_int("releases", self.releases) < 1:
             raise ConfigurationError(f"releases: got {self.releases}; allowed: a whole number from 1")
         if not 0.0 < self.largest_noise <= 1e6:
             raise ConfigurationError(f"largest_noise: got {self.largest_noise!r}; allowed: above 0, at most 1e6")

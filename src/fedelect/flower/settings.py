@@ -20,7 +20,7 @@ from fedelect.records import Provenance, RunHeader, SelectorEntry
 from fedelect.records.reader import read_header
 from fedelect.records.run_folder import HEADER_NAME
 from fedelect.selectors import AbstractSelector, selector_classes
-from fedelect.vocabulary import whole
+from fedelect.vocabulary import as_int
 
 Start = Literal["cold", "warm"]
 """Whether each slot trains from the initial model, or goes on from the last slot's."""
@@ -42,9 +42,9 @@ class Settings:
         if self.start not in get_args(Start):
             raise ConfigurationError(f'start: got {self.start!r}; allowed: "cold" or "warm"')
         for name in ("rounds_per_slot", "train_quorum"):
-            if whole(name, getattr(self, name)) < 1:
+            if as_int(name, getattr(self, name)) < 1:
                 raise ConfigurationError(f"{name}: got {getattr(self, name)}; allowed: a whole number from 1")
-        if whole("abandoned_allowed", self.abandoned_allowed) < 0:
+        if as_int("abandoned_allowed", self.abandoned_allowed) < 0:
             raise ConfigurationError(f"abandoned_allowed: got {self.abandoned_allowed}; allowed: 0 or more")
         if not 0.0 <= self.wait_s < math.inf:
             raise ConfigurationError(f"wait_s: got {self.wait_s!r}; allowed: seconds, 0 or more")
@@ -62,7 +62,7 @@ class Settings:
 
     def slots(self, num_rounds: int) -> int:
         """How many slots `num_rounds` rounds are."""
-        rounds = whole("num_rounds", num_rounds)
+        rounds = as_int("num_rounds", num_rounds)
         if rounds < 1 or rounds % self.rounds_per_slot:
             raise ConfigurationError(
                 f"num_rounds: got {rounds}; allowed: a multiple of rounds_per_slot ({self.rounds_per_slot}), "

@@ -27,7 +27,7 @@ from fedelect.errors import (
 from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.parameters import record_arguments
-from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, check_budget, whole
+from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, as_int, check_budget
 
 Available = NDArray[np.bool_] | None
 """(N,) mask of the available clients; None means all of them."""
@@ -113,9 +113,9 @@ class AbstractSelector(ABC):
 
     @record_arguments
     def __init__(self, *, clients: int, budget: int, seed: int = 0) -> None:
-        self.clients = whole("clients", clients)
-        self.budget = whole("budget", budget)
-        self.seed = whole("seed", seed)
+        self.clients = as_int("clients", clients)
+        self.budget = as_int("budget", budget)
+        self.seed = as_int("seed", seed)
         check_budget(self.clients, self.budget)
         self.arrays: dict[str, Floats] = {
             name: np.full(self.clients, first, dtype=np.float64) for name, first in self.initial_arrays.items()
@@ -194,7 +194,7 @@ class AbstractSelector(ABC):
             )
         try:
             selector = cls(**state["parameters"])
-            selector._slot = whole("slot", state["slot"])
+            selector._slot = as_int("slot", state["slot"])
             if selector._slot < (state["open"] is not None):
                 raise ValueError(f"slot {selector._slot}")
             if state["open"] is not None:

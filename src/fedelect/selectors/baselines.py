@@ -8,7 +8,7 @@ import numpy as np
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.vocabulary import Cohort, as_cohort, whole
+from fedelect.vocabulary import Cohort, as_cohort, as_int
 
 PAPERS_FIRST_COHORT: Cohort = (0, 1, 10, 15, 19)
 """The one round-robin set that the paper names, {1, 2, 11, 16, 20} counted from 1."""
@@ -30,7 +30,7 @@ class FixedCohort(AbstractSelector):
     symmetric = False
 
     def __init__(self, *, clients: int, cohort: Iterable[int]) -> None:
-        self._cohort = as_cohort(cohort, clients=whole("clients", clients))
+        self._cohort = as_cohort(cohort, clients=as_int("clients", clients))
         super().__init__(clients=clients, budget=len(self._cohort))
         self.parameters["cohort"] = self._cohort
 

@@ -8,7 +8,7 @@ from fedelect.rules.cold_start import ColdStart
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.gaussian_process.ledger import SetLedger, eligible
 from fedelect.selectors.parameters import as_exploration
-from fedelect.vocabulary import Cohort, whole
+from fedelect.vocabulary import Cohort, as_int
 
 
 class AbstractSetProcess(AbstractSelector):
@@ -29,7 +29,7 @@ class AbstractSetProcess(AbstractSelector):
         self._exploration = as_exploration(exploration)
         if not 0.0 < forgetting <= 1.0:
             raise ConfigurationError(f"forgetting must be a number > 0 and <= 1 (1 keeps all), got {forgetting!r}")
-        if whole("memory", memory) < 2:
+        if as_int("memory", memory) < 2:
             raise ConfigurationError(f"memory must be at least 2 cohorts, got {memory}")
         self._prior = prior
         self._cold = ColdStart(self.clients, self.budget, self.seed)

@@ -10,7 +10,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.features import fill_missing
 from fedelect.selectors.parameters import as_seconds
-from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, whole
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, as_int
 
 
 @final
@@ -50,7 +50,7 @@ class FedCs(AbstractSelector):
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._deadline = as_seconds("deadline_s", deadline_s)
         half = max(self.budget, (self.clients + 1) // 2)
-        self._asked = half if candidates is None else whole("candidates", candidates)
+        self._asked = half if candidates is None else as_int("candidates", candidates)
         if not self.budget <= self._asked <= self.clients:
             raise ConfigurationError(f"candidates must be from {self.budget} to {self.clients}, got {candidates}")
 

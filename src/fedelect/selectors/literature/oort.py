@@ -9,7 +9,7 @@ import numpy as np
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.parameters import as_float
-from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, whole
+from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
 
 _FIRST_SHARE, _SHARE_DECAY, _LAST_SHARE = 0.9, 0.98, 0.2  # exploration factor, Sec. 7.1
 _CUT_OFF = 0.95  # c: clients with a utility above c times that of the last place stay in the draw
@@ -62,8 +62,8 @@ class Oort(AbstractSelector):
     ) -> None:
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._penalty = as_float("penalty", penalty, low=0.0, high=1e3)
-        self._window = int(as_float("window", whole("window", window), low=1, high=1e6))
-        most = None if most_elections is None else whole("most_elections", most_elections)
+        self._window = int(as_float("window", as_int("window", window), low=1, high=1e6))
+        most = None if most_elections is None else as_int("most_elections", most_elections)
         self._most = math.inf if most is None else as_float("most_elections", most, low=1, high=1e9)
         self._won: list[float] = []  # utility won in each slot told
         self._percent = _FIRST_PERCENT

@@ -10,7 +10,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.features import fill_missing
-from fedelect.vocabulary import Feedback, Selection, Signal, whole
+from fedelect.vocabulary import Feedback, Selection, Signal, as_int
 
 
 @final
@@ -37,7 +37,7 @@ class PowerOfChoice(AbstractSelector):
 
     def __init__(self, *, clients: int, budget: int, candidates: int | None = None, seed: int) -> None:
         super().__init__(clients=clients, budget=budget, seed=seed)
-        self._draw = min(2 * self.budget, self.clients) if candidates is None else whole("candidates", candidates)
+        self._draw = min(2 * self.budget, self.clients) if candidates is None else as_int("candidates", candidates)
         if not self.budget <= self._draw <= self.clients:
             raise ConfigurationError(f"candidates must be from {self.budget} to {self.clients}, got {candidates}")
 

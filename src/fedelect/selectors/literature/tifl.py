@@ -11,7 +11,7 @@ from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.features import fill_missing
 from fedelect.selectors.parameters import as_float
-from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, whole
+from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
 
 
 @final
@@ -47,7 +47,7 @@ class TiFl(AbstractSelector):
     ) -> None:
         super().__init__(clients=clients, budget=budget, seed=seed)
         for name, value in (("tiers", tiers), ("credits", credits), ("interval", interval)):
-            as_float(name, whole(name, value), low=1, high=1e9)
+            as_float(name, as_int(name, value), low=1, high=1e9)
         self._credits, self._interval = credits, interval
         self._cold = ColdStart(self.clients, self.budget, self.seed)
         count = max(1, min(tiers, self.clients // self.budget))
