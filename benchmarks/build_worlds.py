@@ -19,9 +19,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from fedelect._progress import TerminalBar
 from fedelect.atlas import build_atlas, table_truth
 from fedelect.bench.worlds import REPORTING, SHIPPED, SMALL
-from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 
 LARGE = Path(__file__).parent / "atlases"
@@ -45,7 +45,7 @@ def main() -> None:
             continue
         path = atlas_path(world.name)
         path.parent.mkdir(exist_ok=True)
-        bar, before = Bar(world.name, "trainings", console), time.process_time()
+        bar, before = TerminalBar(world.name, "trainings", console), time.process_time()
         command = f"python benchmarks/build_worlds.py --only {world.name}"
         data = load_dataset(world.config.data.source)
         try:

@@ -33,9 +33,9 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 import fedelect
+from fedelect._progress import TerminalBar
 from fedelect.bench import Elections, figures_of
 from fedelect.bench.entrants import REFERENCE
-from fedelect.cli.progress import Bar
 from fedelect.loop import FrameworkName
 
 RESULTS = Path(__file__).parent / "results" / "selector_report.json"
@@ -83,7 +83,7 @@ def played(of: Arena, kept: Kept, console: Console) -> dict[str, Elections]:
     found = {text: kept.load(text) for text in of.texts}
     missing = [text for text, elections in found.items() if elections is None]
     groups = [missing] if of.together and missing else [[text] for text in missing]
-    bar = Bar(of.name, "slots", console)
+    bar = TerminalBar(of.name, "slots", console)
     try:
         for number, group in enumerate(groups):
             show = functools.partial(_show, bar, number * SLOTS, len(groups) * SLOTS)
@@ -95,7 +95,7 @@ def played(of: Arena, kept: Kept, console: Console) -> dict[str, Elections]:
     return {text: elections for text, elections in found.items() if elections is not None}
 
 
-def _show(bar: Bar, before: int, total: int, slot: int) -> None:
+def _show(bar: TerminalBar, before: int, total: int, slot: int) -> None:
     bar.show(before + slot, total)
 
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect._processes import worker_count
+from fedelect._progress import TerminalBar
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.cli.main import run_app
-from fedelect.cli.progress import Bar
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import Dataset
@@ -163,7 +163,7 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
             highlight=False,
         )
         total, played = sum(task.replica_slots for task in tasks), 0
-        bar = Bar(preset.name, "replica-slots", console)
+        bar = TerminalBar(preset.name, "replica-slots", console)
 
         def show(more: int) -> None:
             nonlocal played
@@ -182,9 +182,9 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
 def _measure(names: Sequence[str], context: Context, console: Console) -> None:
     """Make the measurements that are not on file."""
     for name in names:
-        bar = Bar(f"measuring: {name}", "parts", console)
+        bar = TerminalBar(f"measuring: {name}", "parts", console)
 
-        def show(finished: int, total: int, *, bar: Bar = bar, name: str = name) -> None:
+        def show(finished: int, total: int, *, bar: TerminalBar = bar, name: str = name) -> None:
             if console.is_terminal:
                 bar.show(finished, total)
             else:  # a log has no bar to look at
@@ -199,7 +199,7 @@ def _measure(names: Sequence[str], context: Context, console: Console) -> None:
 
 def _calibrate(console: Console, workers: int) -> None:
     dataset = load_dataset(scenario_preset("paper").data.source)
-    bar = Bar("calibration", "candidates", console)
+    bar = TerminalBar("calibration", "candidates", console)
     try:
         calibration = calibrate(dataset, CALIBRATION, workers=workers, progress=bar.show)
     finally:

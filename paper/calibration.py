@@ -31,7 +31,7 @@ from fedelect.records.files import make_folder, replace_file
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, FixedCohort, RandomCohort
-from fedelect.simulator.plan import plain
+from fedelect.simulator.plan import as_plain
 from fedelect.vocabulary import Floats, mean_present
 from paper.published import BASELINES, BASELINES_SLOTS, Baselines
 
@@ -67,7 +67,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         degree = {"classes_per_client": int(self.degree)} if self.skew == "labels" else {"alpha": self.degree}
         return msgspec.convert(
             {
-                **plain(ScenarioConfig(model=ModelConfig(shuffle="slot"))),
+                **as_plain(ScenarioConfig(model=ModelConfig(shuffle="slot"))),
                 "start": self.start,
                 "data": {"skew": self.skew, "samples": self.samples, **degree},
             },

@@ -19,8 +19,8 @@ from fedelect.loop import Replica, opinions_on, play_slot
 from fedelect.records import SlotRecord, mean_opinion, to_array
 from fedelect.records.files import make_folder, replace_file
 from fedelect.scenario import Scenario, ScenarioConfig
-from fedelect.simulator import Plan, TrainingSource, parse_selectors
-from fedelect.simulator.plan import build_world, engine_for
+from fedelect.simulator import Plan, TrainingSource, specify_selectors
+from fedelect.simulator.plan import build_world, make_engine_for
 from fedelect.vocabulary import mean_present
 from paper.blocks import About, Block, write_block
 from paper.series import Series
@@ -134,7 +134,7 @@ def playing(task: BlockTask, ground: TrainingSource, *, save_every_s: float = SA
 
     The first number is of those that had been played before. The file is there when the generator has ended.
     """
-    engine = engine_for(DEFAULT_ENGINE, task.config, ground)
+    engine = make_engine_for(DEFAULT_ENGINE, task.config, ground)
     world = build_world(task.config, ground)
     replicas = _replicas(task, world)
     about = about_of(task, ground.digest, engine.name)
@@ -171,14 +171,14 @@ def _replicas(task: BlockTask, world: Scenario) -> list[Replica]:
     plan = Plan(
         config=task.config,
         framework=task.series.framework,
-        selectors=parse_selectors([task.series.selector]),
+        selectors=specify_selectors([task.series.selector]),
         slots=task.slots,
         trials=task.first_trial + task.trials,
         seed=task.seed,
     )
     (spec,) = plan.selectors
     trials = range(task.first_trial, task.first_trial + task.trials)
-    return [Replica(spec.text, trial, world, plan.build(spec, world, trial)) for trial in trials]
+    return [Replica(spec.text, trial, world, plan.build_selector(spec, world, trial)) for trial in trials]
 
 
 def _untrained(world: Scenario, engine: Engine) -> float:

@@ -21,7 +21,7 @@ from fedelect.records.run_folder import LOCK_NAME
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
 from fedelect.simulator import TrainingSource
-from fedelect.simulator.plan import build_world, engine_for
+from fedelect.simulator.plan import build_world, make_engine_for
 from paper.blocks import Block, Curves, put_together, read_block
 from paper.player import BlockTask, about_of, playing
 from paper.series import Demand, Series
@@ -183,7 +183,7 @@ def seconds_for_a_slot(library: Library) -> float:
     """
     config = library.base
     world = build_world(config, library.ground)
-    engine = engine_for(DEFAULT_ENGINE, config, library.ground)
+    engine = make_engine_for(DEFAULT_ENGINE, config, library.ground)
     rng = stream(library.seed, "probe")
     jobs = [
         Job(cohort=tuple(sorted(rng.choice(config.clients, config.budget, replace=False).tolist())), seed=1, trial=i)

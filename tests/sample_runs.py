@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.records import Exchange, Provenance, Run, RunHeader, SelectorEntry, SlotRecord, from_array
+from fedelect.records import Exchange, Provenance, RunHeader, RunRecords, SelectorEntry, SlotRecord, from_array
 from fedelect.seeds import stream
 
 PROVENANCE = Provenance(
@@ -79,7 +79,7 @@ def sample_records(header: RunHeader, *, until: int | None = None) -> tuple[Slot
     )
 
 
-def sample_run(*, until: int | None = None, **changes: Any) -> Run:
+def sample_run(*, until: int | None = None, **changes: Any) -> RunRecords:
     """A run in memory, finished or recorded up to the slot `until`."""
     header = sample_header(**changes)
-    return Run(header, sample_records(header, until=until))
+    return RunRecords(header, sample_records(header, until=until))

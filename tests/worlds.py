@@ -5,9 +5,10 @@ import functools
 import numpy as np
 
 from fedelect.datasets import load_dataset
+from fedelect.federation import DEFAULT_ENGINE
 from fedelect.loop import FrameworkName
 from fedelect.scenario import Dataset, ScenarioConfig, parse_scenario
-from fedelect.simulator import Plan, parse_selectors
+from fedelect.simulator import Plan, specify_selectors
 
 TOML = """
 name = "tiny"
@@ -46,14 +47,16 @@ def plan(
     trials: int = 2,
     seed: int = 1,
     config: ScenarioConfig | None = None,
+    engine: str = DEFAULT_ENGINE,
 ) -> Plan:
     return Plan(
         config=config or tiny(),
         framework=framework,
-        selectors=parse_selectors(selectors or ("quick-init-ucb", "random")),
+        selectors=specify_selectors(selectors or ("quick-init-ucb", "random")),
         slots=slots,
         trials=trials,
         seed=seed,
+        engine=engine,
     )
 
 

@@ -12,7 +12,7 @@ from fedelect.atlas import shipped_atlases
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.records import mean_opinion, read_run
 from fedelect.scenario import ScenarioConfig
-from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator import Plan, simulate, specify_selectors
 from paper.blocks import read_block, write_block
 from paper.catalogue import PRESETS
 from paper.measurements import Context, keep_measurement, read_measurement
@@ -44,7 +44,7 @@ def test_blocks_hold_the_cohorts_and_opinions_of_a_run_with_the_same_seed(series
     plan = Plan(
         config=SMALL.config(base),
         framework=series.framework,
-        selectors=parse_selectors([series.selector]),
+        selectors=specify_selectors([series.selector]),
         slots=6,
         trials=4,
         seed=3,

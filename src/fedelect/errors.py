@@ -97,15 +97,20 @@ class RemoteProtocolError(ProtocolError):
 
 
 class MissingExtraError(FedelectError, ImportError):
-    """An optional dependency is not installed; the message holds the install line."""
+    """An optional dependency is not installed; the message holds the install line.
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs an extra that is not installed; run: pip install 'fedelect[{extra}]'")
-        self._arguments = (feature, extra)
+    Args:
+        feature: What needs it.
+        extra: The extra of fedelect that brings it, or the package itself.
+        is_package: Whether `extra` is a package of its own.
+    """
 
-    def __reduce__(self) -> tuple[type["MissingExtraError"], tuple[str, str], dict[str, object]]:
-        return (
-            type(self),
-            self._arguments,
-            self.__dict__,
-        )  # so that one raised in a worker process can be shown by its parent
+    def __init__(self, feature: str, extra: str, is_package: bool = False) -> None:
+        what = f"{extra}, which is not installed" if is_package else "an extra that is not installed"
+        install = extra if is_package else f"'fedelect[{extra}]'"
+        super().__init__(f"{feature} needs {what}; run: pip install {install}")
+        self._arguments = (feature, extra, is_package)
+
+    def __reduce__(self) -> tuple[type["MissingExtraError"], tuple[str, str, bool], dict[str, object]]:
+        # One raised in a worker process can then be shown by its parent.
+        return type(self), self._arguments, self.__dict__

@@ -17,7 +17,7 @@ from fedelect.atlas import Atlas, AtlasEngine, drawn_seed, load_atlas, save_atla
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, Training, make_engine
 from fedelect.loop import FrameworkName, KnowsOpinions
-from fedelect.records import Run, read_run, sorted_records
+from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import Scenario
 from fedelect.simulator import Plan, simulate
 
@@ -52,7 +52,7 @@ def plan(framework: FrameworkName, atlas: Atlas, **changes: Any) -> Plan:
     return run_plan(*selectors, framework=framework, config=atlas.config, **fields | changes)
 
 
-def run_on(atlas: Atlas, framework: FrameworkName, folder: Path, **options: Any) -> Run:
+def run_on(atlas: Atlas, framework: FrameworkName, folder: Path, **options: Any) -> RunRecords:
     given: dict[str, Any] = {"workers": 1}
     simulate(plan(framework, atlas), atlas, folder, **given | options)
     return read_run(folder)
@@ -73,7 +73,7 @@ def test_a_run_on_the_atlas_equals_one_that_trains(
 def test_the_header_is_that_of_a_run_that_trains_but_for_engine_and_data(tmp_path: Path) -> None:
     atlas = trained()
     header = run_on(atlas, "fa", tmp_path / "atlas").header
-    simulate(plan("fa", atlas), digits(), tmp_path / "trained", engine="plain", workers=1)
+    simulate(plan("fa", atlas, engine="plain"), digits(), tmp_path / "trained", workers=1)
     other = read_run(tmp_path / "trained").header
     assert (header.engine, header.data_digest) == ("atlas", atlas.digest)
     changes = {"engine": other.engine, "data_digest": other.data_digest, "provenance": other.provenance}
@@ -145,7 +145,7 @@ def test_a_saved_atlas_needs_neither_data_nor_the_opinion_function(tmp_path: Pat
 def test_an_atlas_is_not_trained_again_nor_used_for_another_scenario(tmp_path: Path) -> None:
     atlas = trained()
     with pytest.raises(ConfigurationError, match="has been trained already"):
-        run_on(atlas, "fa", tmp_path / "run", engine="plain")
+        simulate(plan("fa", atlas, engine="plain"), atlas, tmp_path / "run", workers=1)
     says = (
         r"built for the scenario 'tiny', not for 'other', which is asked for \(name, channel differ\); give the atlas "
         r"of that scenario, for example with --atlas, or leave the atlas out"

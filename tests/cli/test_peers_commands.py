@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fedelect import load_scenario
 from fedelect.cli import main
-from fedelect.cli.load import load_config
 from fedelect.cli.peers.init import sized
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
@@ -21,7 +21,7 @@ from fedelect.runtime.host_messages import Stop
 from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_identity
 from fedelect.runtime.launch import reserve_addresses
 from fedelect.runtime.roster import read_roster
-from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator import Plan, simulate, specify_selectors
 from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, run_chaos
 
 Fedelect = Callable[..., tuple[int, str, str]]
@@ -214,8 +214,8 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(tmp_p
     assert "from the peers' folders after the end" in (tmp_path / "d" / "README.md").read_text()
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
-    config = sized(load_config("digits"), 6, None)
-    plan = Plan(config=config, framework="da", selectors=parse_selectors([rule]), slots=5, trials=1, seed=1)
+    config = sized(load_scenario("digits"), 6, None)
+    plan = Plan(config=config, framework="da", selectors=specify_selectors([rule]), slots=5, trials=1, seed=1)
     simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
     simulated = sorted_records(read_run(tmp_path / "simulated"))
     for real, dense in zip(sorted_records(run), simulated, strict=True):

@@ -22,7 +22,7 @@ from fedelect.federation import Job, PlainEngine, make_engine
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
 from fedelect.federation.torch.network import load_factory
 from fedelect.federation.torch.stacked import batches
-from fedelect.records import Run, read_run, sorted_records
+from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
     DataConfig,
@@ -280,7 +280,7 @@ def test_every_row_of_a_stack_takes_its_own_batches_in_its_own_order(sizes: list
         assert row_taken == [sample for cut in cuts for sample in cut]
 
 
-def records(work: Any, folder: Path, **options: Any) -> Run:
+def records(work: Any, folder: Path, **options: Any) -> RunRecords:
     simulate(work, digits(), folder, **options)
     return read_run(folder)
 

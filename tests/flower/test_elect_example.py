@@ -19,7 +19,7 @@ from fedelect.records import SlotRecord, read_run
 from fedelect.runtime.identity import member_names
 from fedelect.runtime.roster import read_roster
 from fedelect.scenario import parse_scenario
-from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator import Plan, simulate, specify_selectors
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "flower"
@@ -77,8 +77,9 @@ def test_the_example_elects_as_the_simulator_does_and_the_server_sees_certificat
 def check_same_as_the_simulator(out: Path, ours: Path) -> None:
     config = parse_scenario((out / "scenario.toml").read_text(encoding="utf-8"))
     assert (config.clients, config.budget) == (6, 2)
-    plan = Plan(config=config, framework="da", selectors=parse_selectors(["bp-ucb"]), slots=SLOTS, trials=1, seed=SEED)
-    simulate(plan, load_dataset(config.data.source), ours, engine="plain", workers=1)
+    selectors = specify_selectors(["bp-ucb"])
+    plan = Plan(config=config, framework="da", selectors=selectors, slots=SLOTS, trials=1, seed=SEED, engine="plain")
+    simulate(plan, load_dataset(config.data.source), ours, workers=1)
     for mine, theirs, known in zip(by_slot(ours), by_slot(out / "run"), by_slot(out / "server"), strict=True):
         assert theirs.status == known.status == "done"
         assert theirs.cohort == known.cohort == mine.cohort

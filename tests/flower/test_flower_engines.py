@@ -15,7 +15,7 @@ import pytest
 from fedelect.datasets import load_dataset
 from fedelect.records import SlotRecord, read_run, to_array
 from fedelect.rules.cold_start import cold_start_groups
-from fedelect.simulator import Plan, parse_selectors, simulate
+from fedelect.simulator import Plan, simulate, specify_selectors
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "flower"
@@ -70,12 +70,13 @@ def test_flowers_simulation_engine_chooses_the_cohorts_that_our_simulator_does(t
     plan = Plan(
         config=CONFIG,
         framework="fa",
-        selectors=parse_selectors([f"quick-init-ucb:exploration={EXPLORATION}"]),
+        selectors=specify_selectors([f"quick-init-ucb:exploration={EXPLORATION}"]),
         slots=SLOTS,
         trials=1,
         seed=SEED,
+        engine="plain",
     )
-    simulate(plan, load_dataset("digits"), tmp_path / "ours", engine="plain", workers=1)
+    simulate(plan, load_dataset("digits"), tmp_path / "ours", workers=1)
     ours, theirs = by_slot(tmp_path / "ours"), by_slot(tmp_path / "flower")
     assert SLOTS - len(cold_start_groups(CONFIG.clients, CONFIG.budget, 0)) >= 12
     assert [row.cohort for row in theirs] == [row.cohort for row in ours]

@@ -7,7 +7,16 @@ import pytest
 from tests.sample_runs import sample_header, sample_record, sample_records
 
 from fedelect.errors import RunError, RunLockedError, RunMismatchError, SchemaError
-from fedelect.records import Provenance, Run, SelectorEntry, Signals, SlotRecord, open_run, read_run, sorted_records
+from fedelect.records import (
+    Provenance,
+    RunRecords,
+    SelectorEntry,
+    Signals,
+    SlotRecord,
+    open_run,
+    read_run,
+    sorted_records,
+)
 
 HEADER = sample_header()
 RECORDS = sample_records(HEADER)
@@ -21,13 +30,13 @@ def write(folder: Path, records: tuple[SlotRecord, ...] = RECORDS) -> None:
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     write(tmp_path / "new" / "run")
     run = read_run(tmp_path / "new" / "run")
-    assert run == Run(HEADER, RECORDS)
+    assert run == RunRecords(HEADER, RECORDS)
     assert [record.seconds for record in run.records] == [0.25] * len(RECORDS)
     assert run.complete
 
 
 def test_records_sort_by_selector_trial_and_slot() -> None:
-    run = Run(HEADER, RECORDS[::-1])
+    run = RunRecords(HEADER, RECORDS[::-1])
     keys = [(record.selector, record.trial, record.slot) for record in sorted_records(run)]
     assert keys == sorted(keys) and len(set(keys)) == HEADER.planned
 

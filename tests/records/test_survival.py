@@ -11,7 +11,7 @@ import pytest
 from tests.records.appending_process import HEADER, undisturbed
 
 from fedelect.errors import RunLockedError
-from fedelect.records import Run, open_run, read_run, sorted_records
+from fedelect.records import RunRecords, open_run, read_run, sorted_records
 from fedelect.seeds import stream
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals, forks and limits of POSIX")
@@ -57,7 +57,7 @@ def test_a_run_killed_again_and_again_ends_with_the_records_of_an_undisturbed_ru
         assert child.wait(PATIENCE_S) == 0
     run = read_run(tmp_path / "run")
     assert run.complete
-    assert sorted_records(run) == sorted_records(Run(HEADER, tuple(expected)))
+    assert sorted_records(run) == sorted_records(RunRecords(HEADER, tuple(expected)))
 
 
 def test_a_second_process_is_refused_while_the_first_lives_and_accepted_after_its_kill(tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_a_full_disk_is_a_clear_error_and_the_run_goes_on_when_there_is_room(tmp
         assert child.wait(PATIENCE_S) == 0
     assert f"cannot write {tmp_path / 'run' / 'slots.jsonl'}: File too large" in message
     assert "check free space" in message
-    assert sorted_records(read_run(tmp_path / "run")) == sorted_records(Run(HEADER, tuple(undisturbed())))
+    assert sorted_records(read_run(tmp_path / "run")) == sorted_records(RunRecords(HEADER, tuple(undisturbed())))

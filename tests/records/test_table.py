@@ -9,7 +9,7 @@ from tests.sample_runs import sample_header, sample_record, sample_run
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import (
-    Run,
+    RunRecords,
     SelectorEntry,
     best_fixed,
     curves,
@@ -29,7 +29,7 @@ from fedelect.records import (
 NOTHING = {"cohort": (), "arrivals": (), "rounds": 0, "opinions": None, "reward": None}
 
 
-def partial_run() -> Run:
+def partial_run() -> RunRecords:
     """Slots 1 to 4 of 6; slot 2 of the random selector's trial 0 was abandoned, slot 3 of its trial 1 skipped."""
     run = sample_run(until=4)
     special: dict[tuple[str, int, int], dict[str, Any]] = {
@@ -42,7 +42,7 @@ def partial_run() -> Run:
         else record
         for record in run.records
     )
-    return Run(run.header, records)
+    return RunRecords(run.header, records)
 
 
 def test_curves_hold_the_mean_of_the_opinions_given_and_nan_where_there_is_none() -> None:
@@ -138,7 +138,7 @@ def test_the_gap_is_to_the_best_of_the_fixed_cohorts_paired_by_slot() -> None:
         for slot in (1, 2)
         if (label, slot) != ("random", 2)
     ]
-    run = Run(header, tuple(records))
+    run = RunRecords(header, tuple(records))
     assert best_fixed(run) == "good"
     gaps = gaps_to_best_fixed(run)
     assert gaps is not None
@@ -178,4 +178,4 @@ def test_a_run_put_together_from_records_that_do_not_fit_is_refused() -> None:
     run = sample_run()
     stranger = sample_record(run.header, "nobody", 0, 1)
     with pytest.raises(RunError, match="no such selector"):
-        tabulate(Run(run.header, (stranger,)))
+        tabulate(RunRecords(run.header, (stranger,)))

@@ -8,14 +8,14 @@ import pytest
 from tests.sample_runs import sample_record, sample_run
 
 from fedelect.equations.intervals import mean_band
-from fedelect.records import Run, from_array, opinion_curves
+from fedelect.records import RunRecords, from_array, opinion_curves
 from fedelect.report import gather_all, read_all
 from fedelect.report.data import charts_data, places_of
 from fedelect.report.gather import ELECTED, EVERYBODY, RunAccumulator
 from fedelect.vocabulary import Ints
 
 
-def with_beliefs(**changes: Any) -> Run:
+def with_beliefs(**changes: Any) -> RunRecords:
     run = sample_run(framework="da", **changes)
     records = [
         sample_record(
@@ -27,7 +27,7 @@ def with_beliefs(**changes: Any) -> Run:
         )
         for one in run.records
     ]
-    return Run(run.header, tuple(records))
+    return RunRecords(run.header, tuple(records))
 
 
 def unpacked(packed: dict[str, Any], *shape: int) -> Ints:
@@ -99,7 +99,7 @@ def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
     run = sample_run()
     cohort = (0, 1, 2, 3, 4)
     wide = sample_record(run.header, "best", 0, 1, cohort=cohort, arrivals=(15, 14, 13, 12, 11))
-    (data,) = charts_data(read_all(gather_all([Run(run.header, (wide, *run.records[1:]))])))
+    (data,) = charts_data(read_all(gather_all([RunRecords(run.header, (wide, *run.records[1:]))])))
     frames = data["map"]["frames"][0]
     assert unpacked(frames["members"], 2, 6, 5)[0, 0].tolist() == list(cohort)
     assert unpacked(frames["members"], 2, 6, 5)[0, 1].tolist() == [0, 1, 2, -1, -1]
@@ -109,7 +109,7 @@ def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
 def test_beliefs_beyond_one_keep_four_digits() -> None:
     run = with_beliefs()
     large = [sample_record(run.header, r.selector, r.trial, r.slot, beliefs=(12345.678,) * 7) for r in run.records]
-    (data,) = charts_data(read_all(gather_all([Run(run.header, tuple(large))])))
+    (data,) = charts_data(read_all(gather_all([RunRecords(run.header, tuple(large))])))
     decimals = data["map"]["beliefDecimals"]
     value = unpacked(data["map"]["frames"][0]["beliefs"], 2, 6, 7)[0, 0, 0] / 10.0**decimals
     assert value == pytest.approx(12345.678, rel=1e-4)

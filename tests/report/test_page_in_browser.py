@@ -12,7 +12,15 @@ from tests.browser import Browser, browsing
 from tests.sample_runs import sample_record, sample_run
 
 from fedelect.equations.intervals import mean_band
-from fedelect.records import Run, SelectorEntry, SlotRecord, from_array, opinion_curves, selection_counts, summarise
+from fedelect.records import (
+    RunRecords,
+    SelectorEntry,
+    SlotRecord,
+    from_array,
+    opinion_curves,
+    selection_counts,
+    summarise,
+)
 from fedelect.report import write_report
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("browser")]
@@ -29,7 +37,7 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-def whole_run(**changes: Any) -> Run:
+def whole_run(**changes: Any) -> RunRecords:
     """A democratized run with everything on record: places, links, sizes, beliefs, lost uploads."""
     fields: dict[str, Any] = {
         "framework": "da",
@@ -48,7 +56,7 @@ def whole_run(**changes: Any) -> Run:
     run = sample_run(**{**fields, **changes})
     beliefs = from_array(np.linspace(0.1, 0.7, 7))
     records = [sample_record(run.header, r.selector, r.trial, r.slot, beliefs=beliefs) for r in run.records]
-    return Run(run.header, tuple(records))
+    return RunRecords(run.header, tuple(records))
 
 
 RUN = whole_run()
@@ -269,7 +277,7 @@ def test_a_run_that_knows_neither_places_nor_opinions_opens_without_a_complaint(
 ) -> None:
     run = sample_run(source="flower", groups={}, untrained=None, scenario={})
     silent = [sample_record(run.header, r.selector, r.trial, r.slot, opinions=None) for r in run.records]
-    browser.open(write_report(Run(run.header, tuple(silent)), tmp_path / "report.html"))
+    browser.open(write_report(RunRecords(run.header, tuple(silent)), tmp_path / "report.html"))
     kinds = browser.run("return [...document.querySelectorAll('#colour-by input')].map(i => i.value)")
     assert kinds == ["share"] and browser.complaints() == []
     assert "places not on record" in browser.text("#maps .plot svg")

@@ -8,7 +8,7 @@ import pytest
 from tests.sample_runs import sample_header, sample_record
 
 from fedelect.equations import theory
-from fedelect.records import Exchange, Run, SelectorEntry
+from fedelect.records import Exchange, RunRecords, SelectorEntry
 from fedelect.report import gather_all, read_all, write_report
 from fedelect.report.reading import REGRET, Reading, choose_targets
 
@@ -33,7 +33,7 @@ def levelled(kind: str, *, fixed: bool = True, selector: dict[str, Any] | None =
         for label, cohorts in played.items()
         for slot, cohort in enumerate(cohorts, 1)
     ]
-    return read_all(gather_all([Run(header, tuple(records))]))[0]
+    return read_all(gather_all([RunRecords(header, tuple(records))]))[0]
 
 
 def test_regret_and_gaps_come_from_the_best_fixed_cohort_and_the_cohorts_played() -> None:
@@ -94,7 +94,7 @@ def test_whether_beliefs_settled_is_read_from_the_exchanges(residual: float | No
 def test_the_page_calls_a_vacuous_bound_vacuous_and_says_what_the_oracle_is(tmp_path: Path) -> None:
     header = sample_header(selectors=(SelectorEntry(label="q", kind="QuickInitUcb"),), trials=1)
     records = tuple(sample_record(header, "q", 0, slot) for slot in range(1, 7))
-    text = write_report(Run(header, records), tmp_path / "report.html").read_text()
+    text = write_report(RunRecords(header, records), tmp_path / "report.html").read_text()
     assert "Theorem 1 for q" in text and "vacuous: it allows more than any run loses on average, as far as seen" in text
     assert (
         "Regret is measured against the best cohort seen" in text

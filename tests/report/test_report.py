@@ -14,7 +14,7 @@ import pytest
 from tests.sample_runs import PROVENANCE, sample_record, sample_run
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.records import Run, SelectorEntry, open_run, summarise
+from fedelect.records import RunRecords, SelectorEntry, open_run, summarise
 from fedelect.report import unique_names, write_report
 from fedelect.report.style import DARK_COLOURS, LIGHT_COLOURS
 
@@ -202,7 +202,7 @@ def test_an_empty_run_gives_a_page_that_says_so(tmp_path: Path) -> None:
 def test_a_partial_run_says_how_far_it_has_got(tmp_path: Path) -> None:
     run = sample_run(until=3)
     extra = sample_record(run.header, "best", 0, 4, status="abandoned", note="the engine failed")
-    page = read(write_report(Run(run.header, (*run.records, extra)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, (*run.records, extra)), tmp_path / "report.html"))
     assert "13 of 24 slots are on record (54.2 %)" in page.text
     assert "1 slot was abandoned." in page.text
     assert page.data()["runs"][0]["curveSlots"] == [1, 2, 3, 4]
@@ -218,14 +218,14 @@ def test_single_slots_and_trials_give_a_page(tmp_path: Path, slots: int, trials:
 def test_a_run_of_which_every_slot_was_abandoned_gives_a_page(tmp_path: Path) -> None:
     run = sample_run()
     lost = [sample_record(run.header, r.selector, r.trial, r.slot, status="abandoned", note="x") for r in run.records]
-    page = read(write_report(Run(run.header, tuple(lost)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, tuple(lost)), tmp_path / "report.html"))
     assert "24 slots were abandoned." in page.text and "nan" not in page.text
 
 
 def test_runs_of_other_drivers_that_know_less_give_a_page(tmp_path: Path) -> None:
     run = sample_run(source="peers", groups={}, untrained=None, scenario={}, client_names=None)
     silent = [sample_record(run.header, r.selector, r.trial, r.slot, opinions=None) for r in run.records]
-    page = read(write_report(Run(run.header, tuple(silent)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, tuple(silent)), tmp_path / "report.html"))
     assert "A run by real processes." in page.text
     drawn = page.data()["runs"][0]["map"]
     assert not drawn["placesKnown"] and drawn["sizes"] is None
@@ -266,7 +266,7 @@ def test_a_run_whose_selector_was_told_a_median_says_that_the_plain_mean_is_show
         msgspec.structs.replace(one, reward=0.75) if one.selector == "random" and one.slot < 3 else one
         for one in run.records
     ]
-    page = read(write_report(Run(run.header, tuple(changed)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, tuple(changed)), tmp_path / "report.html"))
     assert "In 4 slots (random) the selector was told another average than the mean of the opinions" in page.text
     assert page.row("final", "random")[1] == plain.row("final", "random")[1]
 
@@ -274,7 +274,7 @@ def test_a_run_whose_selector_was_told_a_median_says_that_the_plain_mean_is_show
 def test_a_run_of_which_only_noisy_averages_are_on_record_says_so(tmp_path: Path) -> None:
     run = sample_run()
     silent = [msgspec.structs.replace(one, opinions=None, reward=1.5, reward_noise=0.25) for one in run.records]
-    page = read(write_report(Run(run.header, tuple(silent)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, tuple(silent)), tmp_path / "report.html"))
     assert "Noise was added to the averages that the selectors were told (standard deviation 0.25)." in page.text
     assert "they may lie below 0 or above 1" in page.text and "from 0 to 1" not in page.text
     assert page.data()["runs"][0]["noisy"] is True
@@ -283,7 +283,7 @@ def test_a_run_of_which_only_noisy_averages_are_on_record_says_so(tmp_path: Path
 def test_noise_in_what_selectors_were_told_does_not_touch_opinions_on_record(tmp_path: Path) -> None:
     run = sample_run()
     told = [msgspec.structs.replace(one, reward=1.5, reward_noise=0.1 * one.slot) for one in run.records]
-    page = read(write_report(Run(run.header, tuple(told)), tmp_path / "report.html"))
+    page = read(write_report(RunRecords(run.header, tuple(told)), tmp_path / "report.html"))
     assert "(standard deviation 0.1 to 0.6)." in page.text and "another average" not in page.text
     assert "they may lie" not in page.text and "from 0 to 1" in page.text
 

@@ -2,7 +2,7 @@
 
 from tests.sample_runs import sample_header, sample_record
 
-from fedelect.records import Run
+from fedelect.records import RunRecords
 from fedelect.report import gather_all, read_all
 from fedelect.report.data import charts_data
 from fedelect.report.thinning import MAP_BYTES, MAP_CLIENTS, MAP_LINKS, thinning_of
@@ -45,7 +45,7 @@ def test_a_huge_run_is_thinned_in_every_direction_and_says_so() -> None:
 def test_elections_between_the_slots_that_the_map_visits_are_counted() -> None:
     header = sample_header(clients=1600, budget=3, slots=2000, trials=1, groups={})
     records = [sample_record(header, "best", 0, slot, opinions=None) for slot in range(1, 2001)]
-    (gathered,) = gather_all([Run(header, tuple(records))])
+    (gathered,) = gather_all([RunRecords(header, tuple(records))])
     frames = gathered.frames["best"]
     assert frames.elections.shape[1] == gathered.thinning.map_slots.size < 2000
     assert frames.elections[0, :, 0].tolist() == gathered.thinning.map_slots.tolist()

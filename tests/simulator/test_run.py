@@ -13,7 +13,7 @@ import pytest
 from tests.worlds import digits, plan, tiny
 
 from fedelect.errors import ConfigurationError, RunMismatchError
-from fedelect.records import Run, read_run, sorted_records
+from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import Dataset
 from fedelect.simulator import Plan
 from fedelect.simulator import simulate as simulate_into
@@ -21,7 +21,7 @@ from fedelect.simulator import simulate as simulate_into
 ROOT = Path(__file__).parents[2]
 
 
-def simulate(work: Plan, dataset: Dataset, folder: Path, **options: Any) -> Run:
+def simulate(work: Plan, dataset: Dataset, folder: Path, **options: Any) -> RunRecords:
     simulate_into(work, dataset, folder, **{"workers": 1} | options)
     return read_run(folder)
 
@@ -111,7 +111,7 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(tmp_path: Path, mon
 
     with pytest.raises(Stop):
         simulate(plan(), digits(), tmp_path / "run", progress=stop)
-    monkeypatch.setattr("fedelect.__version__", "99.0")
+    monkeypatch.setattr("fedelect.federation.engines.__version__", "99.0")
     with pytest.raises(RunMismatchError, match=r"fedelect 0\.\d\.\d -> 99\.0"):
         simulate(plan(), digits(), tmp_path / "run")
 
@@ -168,7 +168,7 @@ def test_a_run_killed_again_and_again_ends_with_the_records_of_an_undisturbed_on
 
 
 def records(folder: Path) -> list[object]:
-    run: Run = read_run(folder)
+    run: RunRecords = read_run(folder)
     assert run.complete
     return list(sorted_records(run))
 

@@ -1,5 +1,6 @@
 """A run spread over processes or a Ray cluster is the run of one process, whoever is killed on the way."""
 
+import dataclasses
 import os
 import pickle
 import signal
@@ -16,14 +17,14 @@ from tests.worlds import digits, plan, tiny
 
 from fedelect._processes import Failed
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
-from fedelect.federation import PlainEngine
+from fedelect.federation import PlainEngine, versions_of
 from fedelect.loop import FrameworkName
 from fedelect.records import SlotRecord, read_run, sorted_records
 from fedelect.selectors import RandomCohort, SelectorSpec
-from fedelect.simulator import Plan, cluster, workers
+from fedelect.simulator import Plan, executors, ray_cluster
 from fedelect.simulator import simulate as simulate_into
 from fedelect.simulator.run import deal
-from fedelect.simulator.shard import Shard, ShardHost, Work
+from fedelect.simulator.shard import Shard, WorkerCheck
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
@@ -74,8 +75,8 @@ def _nobody_is_left_behind() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _one_slot_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers come after every slot, so that there is a middle of a run even where slots take milliseconds."""
-    monkeypatch.setattr(workers, "SLICE_S", 0.0)
-    monkeypatch.setattr(cluster, "SLICE_S", 0.0)
+    monkeypatch.setattr(executors, "SLICE_S", 0.0)
+    monkeypatch.setattr(ray_cluster, "SLICE_S", 0.0)
 
 
 def work(framework: FrameworkName = "fa", *, slots: int = 8, trials: int = 3, opinion: str = "accuracy") -> Plan:
@@ -92,7 +93,10 @@ def records(folder: Path) -> list[SlotRecord]:
 
 def simulate(of: Plan, folder: Path, **options: Any) -> None:
     """With the plain engine, which is loaded soonest, unless told otherwise."""
-    simulate_into(of, digits(), folder, **{"engine": "plain"} | options)
+    engine = options.pop("engine", "plain")
+    if isinstance(engine, str):
+        of, engine = dataclasses.replace(of, engine=engine), None
+    simulate_into(of, digits(), folder, engine=engine, **options)
 
 
 def in_one_process(of: Plan, folder: Path, **options: Any) -> list[SlotRecord]:
@@ -145,18 +149,18 @@ def test_trials_that_are_behind_catch_up_within_a_shard() -> None:
     of = work(slots=6, trials=2)
 
     def shard(trials: list[int], saves: dict[int, Any]) -> Shard:
-        return Shard(of, digits(), PlainEngine(), trials, saves)
+        return Shard(of, digits(), trials, saves, engine=PlainEngine())
 
     ahead = shard([1], {})
-    played = [record for _ in range(4) for record in ahead.play().records]
+    played = [record for _ in range(4) for record in ahead.advance().records]
     both = shard([0, 1], {save.trial: save for save in ahead.save()})
     slots = []
     while not both.finished:
-        answer = both.play()
+        answer = both.advance()
         slots.append(sorted({(record.trial, record.slot) for record in answer.records}))
         played += answer.records
     assert slots == [[(0, 1)], [(0, 2)], [(0, 3)], [(0, 4)], [(0, 5), (1, 5)], [(0, 6), (1, 6)]]
-    undisturbed = shard([0, 1], {}).play(at_least_s=PATIENCE_S)
+    undisturbed = shard([0, 1], {}).advance(at_least_s=PATIENCE_S)
     assert undisturbed.finished and undisturbed.saves == both.save()
     key = lambda record: (record.selector, record.trial, record.slot)  # noqa: E731
     assert sorted(played, key=key) == sorted(undisturbed.records, key=key)
@@ -258,10 +262,10 @@ def test_ones_own_selector_works_in_a_worker_and_may_print(tmp_path: Path, own_m
 CHILD = """
 import sys, time
 from pathlib import Path
-from fedelect.simulator import workers
+from fedelect.simulator import executors
 from tests.simulator.test_workers import simulate, work
 folder, count, opinion, pause = sys.argv[1:]
-workers.SLICE_S = 0.0
+executors.SLICE_S = 0.0
 plan = work(slots=30, opinion=opinion)
 options = {"checkpoint_every_s": 0.02, "workers": int(count), "progress": lambda *_: time.sleep(float(pause))}
 simulate(plan, Path(folder), **options)
@@ -330,10 +334,13 @@ def test_workers_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
         simulate(work(), tmp_path / "run", workers=0)
     with pytest.raises(ConfigurationError, match="give the engine's name"):
         simulate(work(), tmp_path / "run", workers=2, engine=PlainEngine())
-    by_hand = Plan(
-        config=tiny(), framework="fa", selectors=(SelectorSpec("mine", RandomCohort, {}),), slots=2, trials=2, seed=1
-    )
-    with pytest.raises(ConfigurationError, match="put them into a module"):
+
+    class Mine(RandomCohort):  # type: ignore[misc]
+        """A class that other processes cannot import."""
+
+    specs = (SelectorSpec.of(Mine),)
+    by_hand = Plan(config=tiny(), framework="fa", selectors=specs, slots=2, trials=2, seed=1)
+    with pytest.raises(ConfigurationError, match=r"workers cannot import 'Mine'.*put it into a module"):
         simulate(by_hand, tmp_path / "run", workers=2)
     assert not (tmp_path / "run").exists()
     simulate(by_hand, tmp_path / "run")
@@ -341,13 +348,12 @@ def test_workers_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_other_versions_or_another_engine_is_refused() -> None:
-    right = Work.of(work(), engine="plain", engine_recorded="plain")
-    for change, says in (
-        ({"versions": (("fedelect", "0.0.0"), ("numpy", "0"))}, "other versions .* install the same versions"),
-        ({"engine_recorded": "other"}, "install the same extras"),
+    for check, says in (
+        (WorkerCheck("plain", {"fedelect": "0.0.0"}, ()), "other versions .* install the same versions"),
+        (WorkerCheck("other", versions_of("other"), ()), "install the same extras"),
     ):
-        wrong = Work(**{**{name: getattr(right, name) for name in Work.__dataclass_fields__}, **change})
-        answer = pickle.loads(pickle.dumps(ShardHost(wrong, digits(), [0], {}))).play(0.0, False)
+        plan = dataclasses.replace(work(), engine="plain")
+        answer = pickle.loads(pickle.dumps(Shard(plan, digits(), [0], {}, check=check))).play(0.0, False)
         assert isinstance(answer, Failed)
         with pytest.raises(ConfigurationError, match=says):
             raise answer.error
@@ -384,8 +390,8 @@ def test_a_local_ray_with_a_killed_actor_records_what_one_process_records(tmp_pa
 
     def progress(finished: int, total: int) -> None:
         if finished and not killed:
-            wait_until(lambda: len(descendants(os.getpid(), "ray::ShardHost")) == 2, "both actors")
-        now = descendants(os.getpid(), "ray::ShardHost")
+            wait_until(lambda: len(descendants(os.getpid(), "ray::Shard")) == 2, "both actors")
+        now = descendants(os.getpid(), "ray::Shard")
         seen.update(now)
         if not killed and len(now) == 2 and finished >= total / 4:
             killed.add(max(now))

@@ -14,7 +14,7 @@ from fedelect.loop import FrameworkName, Replica, play_slot, selector_failed
 from fedelect.records import SlotRecord, to_array
 from fedelect.scenario import Scenario
 from fedelect.selectors import SelectorSpec
-from fedelect.simulator import Plan, parse_selectors
+from fedelect.simulator import Plan, specify_selectors
 from fedelect.vocabulary import Floats, Ints, mean_present
 
 
@@ -67,9 +67,9 @@ def play_together(
         progress: Told the number of each slot that is finished.
     """
     numbers = range(first_trial, first_trial + trials)
-    plans = [_fitting_plan(stage.world, spec, slots, numbers.stop, seed) for spec in parse_selectors(list(texts))]
+    plans = [_fitting_plan(stage.world, spec, slots, numbers.stop, seed) for spec in specify_selectors(list(texts))]
     cast = [
-        Replica(text, trial, stage.world, plan.build(plan.selectors[0], stage.world, trial))
+        Replica(text, trial, stage.world, plan.build_selector(plan.selectors[0], stage.world, trial))
         for text, plan in zip(texts, plans, strict=True)
         for trial in numbers
     ]
@@ -137,7 +137,7 @@ def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, 
         return Plan(config=world.config, framework=framework, selectors=(spec,), slots=slots, trials=trials, seed=seed)
 
     try:
-        plan("fa").build(spec, world, 0)
+        plan("fa").build_selector(spec, world, 0)
     except ConfigurationError:
         return plan("da")  # where what is wrong otherwise is told
     return plan("fa")

@@ -11,6 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from fedelect._front import load_source
+from fedelect._progress import TerminalBar
 from fedelect.atlas import (
     LIMIT,
     Atlas,
@@ -22,9 +24,9 @@ from fedelect.atlas import (
     seed_sets_apart,
     table_truth,
 )
-from fedelect.cli.load import load_config, load_data
-from fedelect.cli.progress import Bar
+from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
+from fedelect.scenario import Dataset
 
 app = typer.Typer(help="Know what every cohort is worth.", no_args_is_help=True)
 
@@ -56,13 +58,17 @@ def build(
     A build that was stopped or killed goes on when the same command is given again.
     """
     console = Console()
-    config = load_config(scenario)
+    config, source = load_source(scenario)
+    if not isinstance(source, Dataset):
+        raise ConfigurationError(
+            f"{scenario!r} is an atlas already; give a preset or the path of a scenario .toml file"
+        )
     plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh, losses=losses)
-    bar = Bar(f"atlas of {config.name}", "trainings", console)
+    bar = TerminalBar(f"atlas of {config.name}", "trainings", console)
     command = shlex.join(["fedelect", *sys.argv[1:]])
     options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit}
     try:
-        atlas = build_atlas(plan, load_data(config, scenario), out, command=command, progress=bar.show, **options)
+        atlas = build_atlas(plan, source, out, command=command, progress=bar.show, **options)
     except KeyboardInterrupt:
         bar.stop()
         console.print("stopped; give the same command again to go on", highlight=False)

@@ -13,10 +13,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-import fedelect
+from fedelect._progress import TerminalBar
+from fedelect._version import __version__
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
-from fedelect.cli.progress import Bar
 from fedelect.equations.intervals import Interval
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records.files import TEMPORARY_SUFFIX, replace_file
@@ -78,7 +78,7 @@ def selectors(
     rankings = []
     for path in chosen:
         atlas = load_atlas(path)
-        bar = Bar(atlas.config.name, "selectors", console)
+        bar = TerminalBar(atlas.config.name, "selectors", console)
         try:
             ranking = rank_selectors(
                 atlas,
@@ -97,7 +97,7 @@ def selectors(
             console.print(f"not ranked: {name}, for it needs {signals}, which this atlas lacks", highlight=False)
         rankings.append(ranking)
     if out is not None:
-        figures = {"fedelect": fedelect.__version__, "rankings": [ranking_json(ranking) for ranking in rankings]}
+        figures = {"fedelect": __version__, "rankings": [ranking_json(ranking) for ranking in rankings]}
         _write(out, json.dumps(figures, indent=2, allow_nan=False).encode() + b"\n")
         console.print(f"figures: {out}", highlight=False, soft_wrap=True)
 

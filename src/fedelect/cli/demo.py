@@ -6,13 +6,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fedelect.cli.load import load_config, load_data
-from fedelect.cli.run import simulate_with_progress
+from fedelect.cli.run import simulate_here
 from fedelect.cli.tables import print_summary
 from fedelect.loop import FrameworkName
-from fedelect.records import read_table
 from fedelect.report import write_report
-from fedelect.simulator import Plan, parse_selectors
 
 BASELINES = ("fixed:cohort=0,1,2,3,4", "round-robin", "random")
 SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
@@ -29,21 +26,17 @@ def demo(
 ) -> None:
     """Run FL&FA and FL&DA on the bundled digits with all selectors of the paper, and write their report."""
     console = Console()
-    config = load_config("digits")
-    dataset = load_data(config, "digits")
-    folders = []
-    for framework, names in SELECTORS.items():
-        plan = Plan(
-            config=config,
+    for framework, selectors in SELECTORS.items():
+        run = simulate_here(
+            console,
+            "digits",
             framework=framework,
-            selectors=parse_selectors(names),
+            selectors=selectors,
             slots=slots,
             trials=trials,
             seed=seed,
+            out=out / framework,
         )
-        folder = out / framework
-        simulate_with_progress(plan, dataset, folder, console)
-        print_summary(read_table(folder), console)
-        folders.append(folder)
-    page = write_report(folders, out / "report.html")
+        print_summary(run.summary(), console)
+    page = write_report([out / framework for framework in SELECTORS], out / "report.html")
     console.print(f"open the report: {page}", highlight=False, soft_wrap=True)

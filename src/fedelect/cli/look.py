@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fedelect.cli.tables import print_summary, summary_json
-from fedelect.records import read_table
+from fedelect.cli.tables import print_summary
+from fedelect.records import read_table, summary_json, summary_table
 from fedelect.report import write_figures, write_report
 from fedelect.report.live import DEFAULT_PORT, LiveServer, Watch
 from fedelect.selectors import selector_classes
@@ -46,7 +46,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(summary_json(run), indent=2, allow_nan=False))
     else:
-        print_summary(run, Console())
+        print_summary(summary_table(run), Console())
 
 
 def report(
@@ -88,7 +88,7 @@ def live(
 
 
 @contextlib.contextmanager
-def serving(folder: Path, console: Console, *, wanted: bool, port: int | None) -> Iterator[None]:
+def serve_live(folder: Path, console: Console, *, wanted: bool, port: int | None) -> Iterator[None]:
     """Serve `folder` while the block runs, if it is wanted; at its end pages get the last word."""
     if not wanted:
         yield

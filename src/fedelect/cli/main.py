@@ -12,7 +12,7 @@ import click
 import typer
 from typer.core import TyperGroup
 
-import fedelect
+from fedelect._version import __version__
 from fedelect.errors import FedelectError
 
 COMMANDS = {
@@ -94,7 +94,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"fedelect {fedelect.__version__}")
+        typer.echo(f"fedelect {__version__}")
         raise typer.Exit
 
 

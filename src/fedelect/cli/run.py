@@ -3,25 +3,17 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from fedelect.cli.load import load_ground
-from fedelect.cli.look import serving
-from fedelect.cli.progress import Bar
+from fedelect._front import simulate
+from fedelect._progress import make_bar
+from fedelect._run import Run
+from fedelect.cli.look import serve_live
 from fedelect.cli.tables import print_summary
-from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
-from fedelect.loop import SUPPLIES, FrameworkName
-from fedelect.records import read_table
-from fedelect.simulator import Plan, TrainingSource, parse_selectors, simulate
-
-DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
-    "fa": ("quick-init-ucb", "random"),
-    "da": ("bp-ucb", "random"),
-}
 
 
 def run(
@@ -74,59 +66,35 @@ def run(
 
     A run that was stopped or killed goes on when the same command is given again.
     """
-    config, ground = load_ground(scenario)
-    chosen = _framework(framework)
-    plan = Plan(
-        config=config,
-        framework=chosen,
-        selectors=parse_selectors(selector or DEFAULT_SELECTORS[chosen]),
-        slots=config.slots if slots is None else slots,
-        trials=trials,
-        seed=seed,
-    )
     console = Console()
-    with serving(out, console, wanted=live, port=live_port):
-        simulate_with_progress(plan, ground, out, console, engine=engine, workers=workers, ray_address=ray)
-    print_summary(read_table(out), console)
+    with serve_live(out, console, wanted=live, port=live_port):
+        result = simulate_here(
+            console,
+            scenario,
+            framework=framework,
+            selectors=selector or None,
+            slots=slots,
+            trials=trials,
+            seed=seed,
+            out=out,
+            engine=engine,
+            workers=workers,
+            ray=ray,
+        )
+    print_summary(result.summary(), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)
     console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
 
 
-def simulate_with_progress(
-    plan: Plan,
-    ground: TrainingSource,
-    out: Path,
-    console: Console,
-    *,
-    engine: str = DEFAULT_ENGINE,
-    workers: int | None = None,
-    ray_address: str | None = None,
-) -> None:
-    """Run the plan under a progress bar over replica-slots; see `simulate`."""
-    title = f"{plan.config.name}, FL&{plan.framework.upper()}"
-    bar = Bar(title, "replica-slots", console)
+def simulate_here(console: Console, scenario: str, **options: Any) -> Run:
+    """Call `fedelect.simulate` under a bar on `console`, and note the command line; Ctrl-C ends with code 130."""
+    framework = str(options.get("framework", "fa")).upper()
+    bar = make_bar(f"{Path(scenario).stem}, FL&{framework}", "replica-slots", console)
     try:
-        command = shlex.join(["fedelect", *sys.argv[1:]])
-        simulate(
-            plan,
-            ground,
-            out,
-            command=command,
-            progress=bar.show,
-            engine=engine,
-            workers=workers,
-            ray_address=ray_address,
-        )
+        return simulate(scenario, progress=bar.show, command=shlex.join(["fedelect", *sys.argv[1:]]), **options)
     except KeyboardInterrupt:
         bar.stop()
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
     finally:
         bar.stop()
-
-
-def _framework(text: str) -> FrameworkName:
-    for name in SUPPLIES:
-        if name == text:
-            return name
-    raise ConfigurationError(f"unknown framework {text!r}; use {' or '.join(SUPPLIES)}")

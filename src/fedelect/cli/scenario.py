@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from fedelect.cli.load import load_config
+from fedelect._front import read_config
 from fedelect.scenario import PRESETS, scenario_toml
 
 app = typer.Typer(help="Look at scenarios.", no_args_is_help=True)
@@ -14,11 +14,11 @@ app = typer.Typer(help="Look at scenarios.", no_args_is_help=True)
 def list_presets() -> None:
     """List the presets."""
     for name in PRESETS:
-        config = load_config(name)
+        config = read_config(name)
         typer.echo(f"{name}: {config.clients} clients, budget {config.budget}, data {config.data.source}")
 
 
 @app.command("show")
 def show(name: Annotated[str, typer.Argument(help="A preset, or the path of a scenario file to check.")]) -> None:
     """Print a scenario as TOML, with every key, its meaning and its allowed values."""
-    typer.echo(scenario_toml(load_config(name)), nl=False)
+    typer.echo(scenario_toml(read_config(name)), nl=False)

@@ -2,6 +2,7 @@
 
 import zipfile
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fedelect.errors import DataError
 from fedelect.scenario import Dataset
 from fedelect.seeds import stream
 
+_ARRAYS = ("X", "y", "X_test", "y_test")
 _DIGITS_TRAINING = 1300
 
 
@@ -38,6 +40,31 @@ def load_dataset(source: str, *, cache: Path | None = None) -> Dataset:
     raise DataError(f'data.source: got {source!r}; allowed: "mnist", "digits" or the path of an .npz file')
 
 
+def as_dataset(data: object, name: str = "data") -> Dataset:
+    """Make a data set of arrays.
+
+    Args:
+        data: A `Dataset`, a sequence (X, y, X_test, y_test), or a mapping of these names; X has shape (samples, ...).
+        name: What to call it in messages.
+
+    Raises:
+        DataError: It is none of these, or the arrays do not fit.
+    """
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, Mapping):
+        missing = [key for key in _ARRAYS if key not in data]
+        if missing:
+            raise DataError(f"{name} lacks {', '.join(missing)}; it holds {', '.join(map(str, data)) or 'nothing'}")
+        parts = [data[key] for key in _ARRAYS]
+    else:
+        parts = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else []
+        if len(parts) != len(_ARRAYS):
+            raise DataError(f"{name} must be ({', '.join(_ARRAYS)}) or a mapping of these, got {type(data).__name__}")
+    inputs, labels, test_inputs, test_labels = (np.asarray(part) for part in parts)
+    return Dataset(_flatten(name, "X", inputs), labels, _flatten(name, "X_test", test_inputs), test_labels, name)
+
+
 def _load_digits() -> Dataset:
     """1797 images of 8 x 8, split 1300 / 497 by a stream of its own: the same split for everybody."""
     require_extras("the digits data", sklearn="lab")
@@ -50,22 +77,19 @@ def _load_digits() -> Dataset:
 
 
 def _load_npz(path: Path) -> Dataset:
-    arrays = _read_npz(path)
-    inputs, test_inputs = _flat(path, "X", arrays["X"]), _flat(path, "X_test", arrays["X_test"])
-    return Dataset(inputs, arrays["y"], test_inputs, arrays["y_test"], path.name)
+    return as_dataset(_read_npz(path), path.name)
 
 
 def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    keys = ("X", "y", "X_test", "y_test")
     try:
         with open(path, "rb") as opened:
             file = np.load(opened, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds one array; expected an .npz file with {', '.join(keys)}")
-            missing = [key for key in keys if key not in file.files]
+                raise DataError(f"{path} holds one array; expected an .npz file with {', '.join(_ARRAYS)}")
+            missing = [key for key in _ARRAYS if key not in file.files]
             if missing:
                 raise DataError(f"{path} lacks {', '.join(missing)}; it holds {', '.join(file.files) or 'nothing'}")
-            return {key: file[key] for key in keys}
+            return {key: file[key] for key in _ARRAYS}
     except FileNotFoundError as error:
         raise DataError(
             f"there is no file {path}; data.source is taken from the folder of the scenario's file"
@@ -78,7 +102,7 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
         raise DataError(f"{path} cannot be read as an .npz file: {error}") from error
 
 
-def _flat(path: Path, key: str, array: NDArray[Any]) -> NDArray[Any]:
+def _flatten(name: str, key: str, array: NDArray[Any]) -> NDArray[Any]:
     if array.ndim < 2:
-        raise DataError(f"{path}: {key} must have shape (samples, ...), got {array.shape}")
+        raise DataError(f"{name}: {key} must have shape (samples, ...), got {array.shape}")
     return array.reshape(len(array), -1) if array.size else array

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-import fedelect
+from fedelect._version import __version__
 from fedelect.analytics import Average, check_average
 from fedelect.errors import ConfigurationError
 from fedelect.flower.nodes import Identity
@@ -185,7 +185,7 @@ def run_header(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command="start the same Flower app again, with another folder as run=... of its strategy",
             versions={
-                "fedelect": fedelect.__version__,
+                "fedelect": __version__,
                 "flwr": importlib.metadata.version("flwr"),
                 "numpy": np.__version__,
                 "python": platform.python_version(),

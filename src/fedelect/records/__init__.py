@@ -1,7 +1,15 @@
 """What happened: run folders that cannot be lost, and the figures read from them."""
 
 from fedelect.records.provenance import Provenance, create_provenance, library_versions
-from fedelect.records.reader import Run, RunFollower, follow_run, read_run, sorted_records
+from fedelect.records.reader import (
+    RunFollower,
+    RunRecords,
+    follow_run,
+    read_header,
+    read_run,
+    scan_records,
+    sorted_records,
+)
 from fedelect.records.run_folder import Checkpoint
 from fedelect.records.schema import (
     SCHEMA_VERSION,
@@ -14,6 +22,7 @@ from fedelect.records.schema import (
     to_array,
 )
 from fedelect.records.summary import SelectorSummary, TargetSummary, summarise
+from fedelect.records.summary_table import SummaryTable, summary_json, summary_table
 from fedelect.records.table import (
     RunTable,
     SelectorTable,
@@ -38,9 +47,9 @@ __all__ = [
     "Checkpoint",
     "Exchange",
     "Provenance",
-    "Run",
     "RunFollower",
     "RunHeader",
+    "RunRecords",
     "RunTable",
     "RunWriter",
     "SelectorEntry",
@@ -48,6 +57,7 @@ __all__ = [
     "SelectorTable",
     "Signals",
     "SlotRecord",
+    "SummaryTable",
     "TableBuilder",
     "TargetSummary",
     "best_fixed",
@@ -61,13 +71,17 @@ __all__ = [
     "mean_opinion",
     "open_run",
     "opinion_curves",
+    "read_header",
     "read_run",
     "read_table",
     "regret_curves",
     "running_mean_curves",
+    "scan_records",
     "selection_counts",
     "sorted_records",
     "summarise",
+    "summary_json",
+    "summary_table",
     "tabulate",
     "time_to_target",
     "to_array",

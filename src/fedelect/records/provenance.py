@@ -13,7 +13,7 @@ import platform
 import msgspec
 import numpy as np
 
-import fedelect
+from fedelect._version import __version__
 from fedelect.errors import ConfigurationError
 
 
@@ -61,7 +61,7 @@ def create_provenance(command: str, versions: dict[str, str]) -> Provenance:
 
 def library_versions(*libraries: str) -> dict[str, str]:
     """Versions of fedelect, Python, numpy and those of `libraries` that are installed."""
-    versions = {"fedelect": fedelect.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    versions = {"fedelect": __version__, "python": platform.python_version(), "numpy": np.__version__}
     for name in libraries:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)

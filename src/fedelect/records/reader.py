@@ -21,7 +21,7 @@ _BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRecords:
     """What is known of a run.
 
     Attributes:
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     end: int
 
 
-def read_run(path: str | os.PathLike[str]) -> Run:
+def read_run(path: str | os.PathLike[str]) -> RunRecords:
     """The run in folder `path`, as far as it has got.
 
     Raises:
@@ -54,10 +54,10 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     """
     folder = Path(path)
     header = read_header(folder)
-    return Run(header, tuple(record for _, record in scan_records(folder, header)))
+    return RunRecords(header, tuple(record for _, record in scan_records(folder, header)))
 
 
-def sorted_records(run: Run) -> list[SlotRecord]:
+def sorted_records(run: RunRecords) -> list[SlotRecord]:
     """The records by (selector, trial, slot): the order in which two runs are compared."""
     return sorted(run.records, key=lambda record: (record.selector, record.trial, record.slot))
 

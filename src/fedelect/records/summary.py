@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fedelect.equations import metrics
 from fedelect.equations.intervals import Interval, mean_interval
-from fedelect.records.reader import Run
+from fedelect.records.reader import RunRecords
 from fedelect.records.table import (
     CurveName,
     RunTable,
@@ -86,7 +86,7 @@ class SelectorSummary:
 
 
 def summarise(
-    run: Run | RunTable,
+    run: RunRecords | RunTable,
     *,
     oracle: float | Floats | None = None,
     targets: Sequence[float] = (),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fedelect.equations import metrics
 from fedelect.errors import ConfigurationError
 from fedelect.records.codec import RecordCheck
-from fedelect.records.reader import Run, read_header, scan_records
+from fedelect.records.reader import RunRecords, read_header, scan_records
 from fedelect.records.schema import RunHeader, SelectorEntry, SlotRecord, to_array
 from fedelect.vocabulary import Floats, Ints
 
@@ -131,7 +131,7 @@ def mean_opinion(record: SlotRecord) -> float | None:
     return math.fsum(present) / len(present) if present else None
 
 
-def tabulate(run: Run | RunTable) -> RunTable:
+def tabulate(run: RunRecords | RunTable) -> RunTable:
     """The run's records as arrays (a table is handed back as it is).
 
     Raises:
@@ -176,12 +176,12 @@ def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:
     return builder.table()
 
 
-def opinion_curves(run: Run | RunTable) -> dict[str, Floats]:
+def opinion_curves(run: RunRecords | RunTable) -> dict[str, Floats]:
     """Label -> (trials, T) mean opinion of each slot, nan where there is none."""
     return {label: table.opinion for label, table in tabulate(run).selectors.items()}
 
 
-def running_mean_curves(run: Run | RunTable, *, with_untrained: bool = False) -> dict[str, Floats]:
+def running_mean_curves(run: RunRecords | RunTable, *, with_untrained: bool = False) -> dict[str, Floats]:
     """Label -> (trials, T) mean opinion up to each slot; nan in slots that are not on record.
 
     Args:
@@ -202,19 +202,19 @@ def running_mean_curves(run: Run | RunTable, *, with_untrained: bool = False) ->
     }
 
 
-def curves(run: Run | RunTable, name: CurveName) -> dict[str, Floats]:
+def curves(run: RunRecords | RunTable, name: CurveName) -> dict[str, Floats]:
     """Label -> (trials, T), the curve called `name`."""
     if name == "opinion":
         return opinion_curves(run)
     return running_mean_curves(run, with_untrained=name == "running mean with untrained")
 
 
-def selection_counts(run: Run | RunTable) -> dict[str, Ints]:
+def selection_counts(run: RunRecords | RunTable) -> dict[str, Ints]:
     """Label -> (trials, N): in how many slots each client was elected."""
     return {label: table.selections for label, table in tabulate(run).selectors.items()}
 
 
-def group_shares(run: Run | RunTable) -> dict[str, dict[str, Floats]]:
+def group_shares(run: RunRecords | RunTable) -> dict[str, dict[str, Floats]]:
     """Label -> group -> (trials,): share of all elections that went to the group; nan before the first."""
     table = tabulate(run)
     return {
@@ -224,13 +224,13 @@ def group_shares(run: Run | RunTable) -> dict[str, dict[str, Floats]]:
 
 
 def time_to_target(
-    run: Run | RunTable, target: float, *, by: CurveName = "running mean"
+    run: RunRecords | RunTable, target: float, *, by: CurveName = "running mean"
 ) -> dict[str, metrics.TimeToTarget]:
     """Label -> first slot (T when never), value there and whether reached, each (trials,)."""
     return {label: metrics.time_to_target(curve, target) for label, curve in curves(run, by).items()}
 
 
-def regret_curves(run: Run | RunTable, oracle: float | Floats) -> dict[str, Floats]:
+def regret_curves(run: RunRecords | RunTable, oracle: float | Floats) -> dict[str, Floats]:
     """Label -> (trials, T) cumulative regret against `oracle`, a number or an array that broadcasts to (trials, T).
 
     nan in slots that are not on record; slots on record without an opinion add nothing.
@@ -241,7 +241,7 @@ def regret_curves(run: Run | RunTable, oracle: float | Floats) -> dict[str, Floa
     }
 
 
-def best_fixed(run: Run | RunTable) -> str | None:
+def best_fixed(run: RunRecords | RunTable) -> str | None:
     """Label of the fixed cohort with the highest mean opinion over all slots and trials; None if there is none."""
     means = {
         label: float(metrics.mean_present_slots(one.opinion.reshape(-1)))
@@ -252,7 +252,7 @@ def best_fixed(run: Run | RunTable) -> str | None:
     return max(played, key=played.__getitem__) if played else None
 
 
-def gaps_to_best_fixed(run: Run | RunTable) -> dict[str, Floats] | None:
+def gaps_to_best_fixed(run: RunRecords | RunTable) -> dict[str, Floats] | None:
     """Label -> (trials,): by how much opinion the best fixed cohort is ahead, on average over the slots both have.
 
     Paired by trial and slot. Negative where the selector is ahead. None if the run has no fixed cohort.

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from fedelect.errors import RunError
-from fedelect.records import Run
+from fedelect.records import RunRecords
 from fedelect.report import sections
 from fedelect.report.data import charts_data
 from fedelect.report.reading import Reading, Source, gather_all, read_all
@@ -52,7 +52,7 @@ def write_report(
     Raises:
         RunError: A run cannot be read, or the file cannot be written.
     """
-    sources = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    sources = [runs] if isinstance(runs, RunRecords | str | os.PathLike) else list(runs)
     text = render(read_all(gather_all(sources), targets))
     page = Path(path)
     temporary = page.with_name(page.name + ".new")

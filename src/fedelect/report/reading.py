@@ -11,7 +11,7 @@ from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.equations.metrics import last_present
 from fedelect.errors import ConfigurationError
 from fedelect.records import (
-    Run,
+    RunRecords,
     SelectorSummary,
     TargetSummary,
     best_fixed,
@@ -26,7 +26,7 @@ from fedelect.report.gather import RunAccumulator, RunData
 from fedelect.report.theorem import Bound, Oracle, bounds_of, oracle_of
 from fedelect.vocabulary import Floats
 
-Source = Run | str | os.PathLike[str]
+Source = RunRecords | str | os.PathLike[str]
 """What a report is written of: a run in memory, or the folder of one."""
 
 OPINION, RUNNING_MEAN, REGRET = "opinion", "running mean", "regret"
@@ -71,7 +71,7 @@ def gather_all(sources: Sequence[Source]) -> list[RunData]:
 
 
 def _gather(source: Source, name: str, runs: int) -> RunData:
-    if isinstance(source, Run):
+    if isinstance(source, RunRecords):
         tabulate(source)  # for its check that the records fit their header
         header, records = source.header, iter(source.records)
     else:
@@ -84,7 +84,7 @@ def _gather(source: Source, name: str, runs: int) -> RunData:
 
 
 def _name(source: Source) -> str:
-    if isinstance(source, Run):
+    if isinstance(source, RunRecords):
         name = source.header.scenario.get("name")
         return name if isinstance(name, str) and name else "run"
     return name_of_folder(source)

@@ -12,7 +12,7 @@ from fedelect.scenario.dataset import Dataset
 from fedelect.scenario.presets import PRESETS, preset, preset_toml
 from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, simulated_signals
 from fedelect.scenario.system import SystemConfig
-from fedelect.scenario.toml_text import parse_scenario, scenario_toml
+from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
 from fedelect.scenario.topology import Topology, draw_topology
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Topology",
     "TopologyConfig",
     "build_scenario",
+    "change_scenario",
     "draw_arrivals",
     "draw_topology",
     "parse_scenario",

@@ -6,6 +6,8 @@ with its meaning and its allowed values, so that a written scenario explains its
 
 import json
 import tomllib
+from collections.abc import Mapping
+from typing import Any, cast
 
 import msgspec
 
@@ -30,10 +32,36 @@ def parse_scenario(text: str) -> ScenarioConfig:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the scenario is not valid TOML: {error}") from error
+    return _convert(given)
+
+
+def change_scenario(config: ScenarioConfig, changes: Mapping[str, Any]) -> ScenarioConfig:
+    """Return the scenario with some keys changed; a table such as `data` is changed key by key.
+
+    >>> change_scenario(ScenarioConfig(), {"clients": 8, "data": {"iid_clients": 2}}).data.iid_clients
+    2
+
+    Raises:
+        ConfigurationError: A key is unknown, of the wrong type or impossible, as in `parse_scenario`.
+    """
+    values = cast("dict[str, Any]", msgspec.to_builtins(config))
+    for key, value in changes.items():
+        table = values.get(key)
+        if key == "system" and isinstance(value, Mapping):
+            table = table or {}
+        values[key] = {**table, **value} if isinstance(table, dict) and isinstance(value, Mapping) else value
+    return _convert(values)
+
+
+def _convert(given: dict[str, Any]) -> ScenarioConfig:
     try:
-        return msgspec.convert(given, ScenarioConfig)
+        plain = msgspec.to_builtins(given)
+    except TypeError as error:
+        raise ConfigurationError(f"a scenario holds plain values only: {error}") from error
+    try:
+        return msgspec.convert(plain, ScenarioConfig)
     except msgspec.ValidationError as error:
-        raise refusal(error, given) from error
+        raise refusal(error, plain) from error
 
 
 def scenario_toml(config: ScenarioConfig) -> str:

@@ -6,7 +6,7 @@ A selector sees what `tell` gives it and nothing else of the world.
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
-from fedelect.selectors.catalogue import SelectorSpec, selector_classes
+from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
 from fedelect.selectors.literature import (
     AdditiveThompson,
@@ -36,6 +36,7 @@ __all__ = [
     "FedCs",
     "FixedCohort",
     "LossGp",
+    "Make",
     "Oort",
     "PowerOfChoice",
     "ProportionalFair",

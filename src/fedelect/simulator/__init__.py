@@ -3,7 +3,7 @@
 from fedelect.simulator.network import LinkConditions, Network, Traffic
 from fedelect.simulator.peer_election import PeerElection
 from fedelect.simulator.peer_exchange import PeerExchange
-from fedelect.simulator.plan import Plan, TrainingSource, parse_selectors
+from fedelect.simulator.plan import Plan, TrainingSource, specify_selectors
 from fedelect.simulator.run import simulate
 
 __all__ = [
@@ -14,6 +14,6 @@ __all__ = [
     "Plan",
     "Traffic",
     "TrainingSource",
-    "parse_selectors",
     "simulate",
+    "specify_selectors",
 ]

@@ -1,6 +1,7 @@
-"""What is to be simulated: a scenario, a framework, the selectors, and how long and how often.
+"""The plan of a simulation: scenario, framework, selectors, slots, trials, seed and engine.
 
-And over what: a data set, whose shares are trained on, or an atlas, in which all has been trained.
+A plan is a value: worker processes and Ray actors get it as it is, selectors included. It is played over a training
+source: a data set to train on, or an atlas of stored results.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from fedelect.loop import FrameworkName, check_fits
 from fedelect.protocol.configuration import MEMORY
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
-from fedelect.selectors import AbstractSelector, SelectorSpec
+from fedelect.selectors import AbstractSelector, Make, SelectorSpec
 from fedelect.simulator.network import LinkConditions
 from fedelect.simulator.peer_election import PeerElection
 
@@ -25,7 +26,8 @@ PEERS = "peers"
 """Selector name under which BP-UCB or BP-GP is elected by simulated peers, message by message."""
 
 TrainingSource = Dataset | Atlas
-"""What worlds are made from; its `digest` is part of a run's identity."""
+"""Source of training results: a data set to train on, or an atlas of stored results. Its `digest` is part of a run's
+identity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,12 +35,13 @@ class Plan:
     """A simulation to run.
 
     Attributes:
-        config: The world.
+        config: The scenario.
         framework: "fa" or "da".
-        selectors: The competitors, with different texts.
-        slots: T.
-        trials: How many Monte Carlo trials; within one all selectors share batch orders and upload luck.
+        selectors: The selectors to compare, with different labels.
+        slots: T, slots in each trial.
+        trials: Monte Carlo trials; within one all selectors share batch orders and upload luck.
         seed: The run's seed.
+        engine: Name of the engine that trains.
     """
 
     config: ScenarioConfig
@@ -47,6 +50,7 @@ class Plan:
     slots: int
     trials: int
     seed: int
+    engine: str = DEFAULT_ENGINE
 
     def __post_init__(self) -> None:
         if not self.selectors:
@@ -59,8 +63,8 @@ class Plan:
             if value < 1:
                 raise ConfigurationError(f"{name} must be at least 1, got {value}")
 
-    def build(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
-        """The selector that `spec` names, for one trial in one world."""
+    def build_selector(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
+        """Build the selector of `spec` for one trial in one world."""
         seed = derive(self.seed, "selection", trial)
         extras: dict[str, Any] = {"scenario": scenario} if spec.make is elected_by_peers else {}
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
@@ -68,23 +72,16 @@ class Plan:
         return selector
 
     def draw(self, trial: int) -> int:
-        """Which draw of the world a trial lives in; trials share one unless the scenario redraws it."""
+        """Return which draw of the world a trial lives in; trials share one unless the scenario redraws it."""
         return trial // (self.config.redraw_every or self.trials)
 
     @property
-    def can_travel(self) -> bool:
-        """Whether another process can make the same selectors, opinions and models from their texts."""
-        named = (self.config.opinion, self.config.model.kind, self.config.model.loss)
-        if any(name.startswith("__main__:") for name in named):
-            return False
-        try:
-            remade = parse_selectors([spec.text for spec in self.selectors])
-        except ConfigurationError:
-            return False
-        return all(
-            spec.make is other.make and spec.parameters == other.parameters and spec.make.__module__ != "__main__"
-            for spec, other in zip(self.selectors, remade, strict=True)
-        )
+    def bound_to_this_process(self) -> str | None:
+        """Name of a selector, opinion or model that other processes cannot import; None if they can import all."""
+        for name in (self.config.opinion, self.config.model.kind, self.config.model.loss):
+            if name.startswith("__main__:"):
+                return name
+        return next((spec.text for spec in self.selectors if not spec.importable), None)
 
 
 def elected_by_peers(
@@ -135,31 +132,31 @@ def elected_by_peers(
     )
 
 
-def parse_selectors(texts: Sequence[str]) -> tuple[SelectorSpec, ...]:
-    """Selector specifications from their texts; see `fedelect.selectors.SelectorSpec.parse`."""
-    return tuple(SelectorSpec.parse(text, extra={PEERS: elected_by_peers}) for text in texts)
+def specify_selectors(selectors: Sequence[str | Make]) -> tuple[SelectorSpec, ...]:
+    """Make selector specifications from names, classes or functions; see `fedelect.selectors.SelectorSpec.of`."""
+    return tuple(SelectorSpec.of(one, extra={PEERS: elected_by_peers}) for one in selectors)
 
 
-def plain(config: ScenarioConfig) -> dict[str, Any]:
-    """The configuration as plain values, for the record."""
+def as_plain(config: ScenarioConfig) -> dict[str, Any]:
+    """Return the configuration as plain values, for the record."""
     return cast("dict[str, Any]", msgspec.to_builtins(config))
 
 
-def build_world(config: ScenarioConfig, ground: TrainingSource, *, draw: int = 0) -> Scenario:
-    """The world that `config` describes over a data set, or the atlas' own.
+def build_world(config: ScenarioConfig, source: TrainingSource, *, draw: int = 0) -> Scenario:
+    """Build the world of `config` over a data set, or return the atlas' own.
 
     Raises:
         ConfigurationError: The atlas is of another scenario.
     """
-    if isinstance(ground, Dataset):
-        return build_scenario(config, ground, draw=draw)
-    if config != ground.config:
-        raise ConfigurationError(_another_scenario(config, ground.config))
-    return ground.world
+    if isinstance(source, Dataset):
+        return build_scenario(config, source, draw=draw)
+    if config != source.config:
+        raise ConfigurationError(_another_scenario(config, source.config))
+    return source.world
 
 
 def _another_scenario(asked: ScenarioConfig, built: ScenarioConfig) -> str:
-    ours, theirs = plain(asked), plain(built)
+    ours, theirs = as_plain(asked), as_plain(built)
     changed = ", ".join(key for key in ours if ours[key] != theirs[key])
     return (
         f"the atlas was built for the scenario {built.name!r}, not for {asked.name!r}, which is asked for ({changed} "
@@ -167,19 +164,19 @@ def _another_scenario(asked: ScenarioConfig, built: ScenarioConfig) -> str:
     )
 
 
-def engine_for(name: str, config: ScenarioConfig, ground: TrainingSource) -> Engine:
-    """The engine called `name`; over an atlas the one that looks things up there.
+def make_engine_for(name: str, config: ScenarioConfig, source: TrainingSource) -> Engine:
+    """Make the engine called `name`; over an atlas, the one that looks results up.
 
     Raises:
         ConfigurationError: There is no such engine, or an atlas is to be trained again.
     """
-    if isinstance(ground, Dataset):
+    if isinstance(source, Dataset):
         return make_engine(name, config)
     if name not in (DEFAULT_ENGINE, AtlasEngine.name):
         raise ConfigurationError(f"engine: got {name!r}; an atlas has been trained already, leave the engine out")
-    return AtlasEngine(ground)
+    return AtlasEngine(source)
 
 
-def opinion_for(config: ScenarioConfig, ground: TrainingSource) -> Opinion:
-    """How clients score a model; over an atlas, which knows their opinions, nobody is asked."""
-    return load_opinion(config.opinion) if isinstance(ground, Dataset) else accuracy
+def load_opinion_for(config: ScenarioConfig, source: TrainingSource) -> Opinion:
+    """Return how clients score a model; an atlas knows their opinions."""
+    return load_opinion(config.opinion) if isinstance(source, Dataset) else accuracy

@@ -1,9 +1,8 @@
 """The simulator: all replicas (trials x selectors) of a plan, into a run folder.
 
-Trials are dealt to shards (`shard.py`), which an executor plays in this process, in worker processes (`workers.py`) or
-on a Ray cluster (`cluster.py`). This process alone writes the run folder: records are appended as they come, and every
-few seconds a checkpoint holds, trial by trial, the selectors' states and, under a warm start, the models. A run can be
-killed at any moment and goes on when it is started again, also with another number of workers. Slots that were
+Trials are dealt to shards, which an executor plays here, in worker processes or on a Ray cluster. This process alone
+writes the run folder. Every few seconds a checkpoint holds the selectors' states and, under a warm start, the models.
+A run can be killed at any moment and goes on when it is started again, also with another number of workers. Slots
 recorded after the last checkpoint are played again and must give the same records; so are those of a lost worker.
 """
 
@@ -21,15 +20,15 @@ from fedelect._imports import require_extras
 from fedelect._processes import Failed, WorkerLost, usable_cores
 from fedelect.analytics import Opinion
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
-from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
+from fedelect.federation import Engine, versions_of
 from fedelect.loop import opinions_on
 from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
-from fedelect.simulator.cluster import RayActors
-from fedelect.simulator.plan import Plan, TrainingSource, build_world, engine_for, opinion_for, plain
-from fedelect.simulator.shard import Played, Shard, TrialSave, Work, unreadable_checkpoint
-from fedelect.simulator.workers import Executor, InThisProcess, WorkerProcesses
+from fedelect.simulator.executors import Executor, InThisProcess, WorkerProcesses
+from fedelect.simulator.plan import Plan, TrainingSource, as_plain, build_world, load_opinion_for, make_engine_for
+from fedelect.simulator.ray_cluster import RayActors
+from fedelect.simulator.shard import Played, TrialSave, WorkerCheck, unreadable_checkpoint
 from fedelect.vocabulary import mean_present
 
 CHECKPOINT_EVERY_S = 5.0
@@ -49,11 +48,11 @@ class _Checkpoint(msgspec.Struct, frozen=True):
 
 def simulate(
     plan: Plan,
-    dataset: TrainingSource,
+    source: TrainingSource,
     out: Path,
     *,
     command: str = "",
-    engine: Engine | str | None = None,
+    engine: Engine | None = None,
     progress: Progress = lambda finished, total: None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     workers: int | None = None,
@@ -65,64 +64,63 @@ def simulate(
 
     Args:
         plan: What to simulate.
-        dataset: What the plan's worlds are made from: the data that its scenario deals to the clients, or an atlas.
+        source: The data set that the scenario deals to the clients, or an atlas.
         out: The run folder; made if it is not there.
-        command: The command line to note in the records.
-        engine: What trains: the name of an engine, the default one if None, or an object, which stays in this process.
-        progress: Called when the run begins and whenever slots were recorded.
+        command: The command to note in the records.
+        engine: An engine object, which stays in this process; None makes the plan's.
+        progress: Called with (finished, total) replica-slots when the run begins and whenever slots were recorded.
         checkpoint_every_s: Seconds of work between checkpoints.
-        workers: Into how many processes to spread the trials; one for each usable core if None. 1 is this process.
+        workers: Processes to spread the trials over; None for one per usable core, 1 for this process.
         ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
     """
     if ray_address is not None:
         require_extras("--ray", ray="ray")
-    given = DEFAULT_ENGINE if engine is None else engine
-    made = engine_for(given, plan.config, dataset) if isinstance(given, str) else given
-    places = _places(plan, workers, ray_address, stays_here=made is engine)
+    made = engine or make_engine_for(plan.engine, plan.config, source)
+    places = _count_places(plan, workers, ray_address, stays_here=engine is not None)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
     with (
         threadpool_limits(limits=1, user_api="blas"),
-        open_run(out, _header(plan, dataset, made, command)) as writer,
+        open_run(out, _header(plan, source, made, command)) as writer,
     ):
-        drive = _Drive(plan, writer, progress, checkpoint_every_s)
-        if not drive.unfinished:
+        run = _RunLoop(plan, writer, progress, checkpoint_every_s)
+        if not run.unfinished:
             return
         _check_versions(writer, versions_of(made.name))
-        name = engine if isinstance(engine, str) else DEFAULT_ENGINE
-        work = Work.of(plan, engine=name, engine_recorded=made.name)
+        check = WorkerCheck.of(made)
         executor: Executor
         if ray_address is not None:
-            executor = actors = RayActors(ray_address, cores=places, work=work, ground=dataset)
+            executor = actors = RayActors(ray_address, cores=places, plan=plan, source=source, check=check)
             places = workers or actors.cores
-        elif min(places, len(drive.unfinished)) > 1:
-            executor = WorkerProcesses(work, dataset)
+        elif min(places, len(run.unfinished)) > 1:
+            executor = WorkerProcesses(plan, source, check)
         else:
-            executor, places = InThisProcess(lambda *of: Shard(plan, dataset, made, *of)), 1
+            executor, places = InThisProcess(plan, source, made), 1
         try:
-            drive.run(executor, deal(drive.unfinished, places))
+            run.play(executor, deal(run.unfinished, places))
         finally:
             executor.close()
 
 
-def _places(plan: Plan, workers: int | None, ray_address: str | None, *, stays_here: bool) -> int:
-    """In how many processes to play, as far as that is known before a cluster is asked."""
+def _count_places(plan: Plan, workers: int | None, ray_address: str | None, *, stays_here: bool) -> int:
+    """Return in how many processes to play, as far as that is known before a cluster is asked."""
     if workers is not None and workers < 1:
         raise ConfigurationError(f"workers must be at least 1, got {workers}")
     elsewhere = ray_address is not None or (workers or 1) > 1
     if stays_here and elsewhere:
         raise ConfigurationError("an engine object cannot be sent to workers; give the engine's name, or workers=1")
-    if not plan.can_travel:
+    bound = plan.bound_to_this_process
+    if bound is not None:
         if elsewhere:
             raise ConfigurationError(
-                "workers cannot make all selectors, opinions and models from their names, because some are defined in "
-                "the script that is run; put them into a module of their own, or use workers=1"
+                f"workers cannot import {bound!r}, which is defined in the script or notebook that is run; put it into "
+                f"a module of its own, or use workers=1"
             )
         stays_here = True
     return 1 if stays_here else workers or usable_cores()
 
 
 def deal(trials: Sequence[int], places: int) -> list[tuple[int, ...]]:
-    """The trials in at most `places` runs of neighbours, none empty, whose lengths differ by at most one.
+    """Split the trials into at most `places` runs of neighbours, none empty, whose lengths differ by at most one.
 
     >>> deal([0, 1, 2, 5, 6], 2)
     [(0, 1), (2, 5, 6)]
@@ -132,8 +130,8 @@ def deal(trials: Sequence[int], places: int) -> list[tuple[int, ...]]:
     return [tuple(trials[first:last]) for first, last in itertools.pairwise(cuts)]
 
 
-class _Drive:
-    """One run: what is known of each trial, and what goes to disk."""
+class _RunLoop:
+    """One run: where each trial stands, and what goes to disk."""
 
     def __init__(self, plan: Plan, writer: RunWriter, progress: Progress, checkpoint_every_s: float) -> None:
         self._plan = plan
@@ -145,14 +143,14 @@ class _Drive:
         self._written_at = time.monotonic()
         self._saved_at: dict[int, float] = {}
         self._losses: dict[int, int] = {}
-        self._tell()
+        self._report_progress()
 
     @property
     def unfinished(self) -> list[int]:
         """The trials that have slots left to play."""
         return [trial for trial in range(self._plan.trials) if self._finished.get(trial, 0) < self._plan.slots]
 
-    def run(self, executor: Executor, shards: Sequence[tuple[int, ...]]) -> None:
+    def play(self, executor: Executor, shards: Sequence[tuple[int, ...]]) -> None:
         """Play the shards to their end."""
         for number, trials in enumerate(shards):
             self._begin(executor, number, trials)
@@ -193,7 +191,7 @@ class _Drive:
             self._saves.update((save.trial, save) for save in played.saves)
             if last or time.monotonic() - self._written_at >= self._every_s:
                 self._write_checkpoint()
-        self._tell()
+        self._report_progress()
 
     def _write_checkpoint(self) -> None:
         trials = sorted(self._saves.values(), key=lambda save: save.trial)
@@ -211,7 +209,7 @@ class _Drive:
                 f"memory), then give the same command again"
             )
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         replicas = len(self._plan.selectors)
         self._progress(replicas * sum(self._finished.values()), replicas * self._plan.trials * self._plan.slots)
 
@@ -258,11 +256,11 @@ def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
         )
 
 
-def _header(plan: Plan, ground: TrainingSource, engine: Engine, command: str) -> RunHeader:
+def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
-    world = build_world(plan.config, ground)
-    redrawn = (build_world(plan.config, ground, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
-    untrained = _untrained(itertools.chain([world], redrawn), engine, opinion_for(plan.config, ground))
+    world = build_world(plan.config, source)
+    redrawn = (build_world(plan.config, source, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
+    untrained = _untrained(itertools.chain([world], redrawn), engine, load_opinion_for(plan.config, source))
     return RunHeader(
         source="simulator",
         engine=engine.name,
@@ -272,9 +270,9 @@ def _header(plan: Plan, ground: TrainingSource, engine: Engine, command: str) ->
         budget=world.budget,
         slots=plan.slots,
         trials=plan.trials,
-        selectors=tuple(_entry(spec.text, plan.build(spec, world, 0)) for spec in plan.selectors),
-        scenario=plain(plan.config),
-        data_digest=ground.digest,
+        selectors=tuple(_entry(spec.text, plan.build_selector(spec, world, 0)) for spec in plan.selectors),
+        scenario=as_plain(plan.config),
+        data_digest=source.digest,
         groups=dict(world.groups),
         positions_km=tuple((float(x), float(y)) for x, y in world.positions_km),
         edges=tuple((int(i), int(j)) for i, j in world.edges),

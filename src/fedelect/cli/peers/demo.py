@@ -9,12 +9,14 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from fedelect._front import load_source, read_config
 from fedelect._imports import require_extras
-from fedelect.cli.load import load_config, load_data
 from fedelect.cli.peers.init import sized
 from fedelect.cli.tables import print_summary
-from fedelect.records import read_table
+from fedelect.errors import ConfigurationError
+from fedelect.records import summary_table
 from fedelect.report import write_report
+from fedelect.scenario import Dataset
 
 
 def demo(
@@ -30,19 +32,22 @@ def demo(
 
     This process plays the FL server: it trains, and learns each cohort from a certificate that it verifies.
     """
-    config = sized(load_config(scenario), clients, None)
+    config = sized(read_config(scenario), clients, None)
     data = {"sklearn": "lab"} if config.data.source == "digits" else {}
     require_extras("a federation of real peers", cryptography="peer", zenoh="peer", **data)
     from fedelect.cli.peers.view import PeersView
     from fedelect.runtime.demo import Demo, play_demo
 
+    _, source = load_source(scenario)
+    if not isinstance(source, Dataset):
+        raise ConfigurationError(f"{scenario!r} is an atlas; peers train, so give a preset or a .toml file")
     console = Console()
     view = PeersView(clients, slots)
     try:
         with Live(view, console=console, refresh_per_second=4):
             folder = play_demo(
                 Demo(config=config, slots=slots, seed=seed, rule=rule, max_faulty=max_faulty),
-                load_data(config, scenario),
+                source,
                 out,
                 command=shlex.join(["fedelect", *sys.argv[1:]]),
                 progress=lambda held, training: view.held(held),
@@ -51,7 +56,7 @@ def demo(
     except KeyboardInterrupt:
         console.print("stopped; no peer is left running", highlight=False)
         raise typer.Exit(130) from None
-    print_summary(read_table(folder), console)
+    print_summary(summary_table(folder), console)
     page = write_report(folder, out / "report.html")
     console.print(f"what lies where: {out / 'README.md'}", highlight=False, soft_wrap=True)
     console.print(f"open the report: {page}", highlight=False, soft_wrap=True)

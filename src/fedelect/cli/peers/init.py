@@ -8,7 +8,7 @@ import msgspec
 import typer
 from rich.console import Console
 
-from fedelect.cli.load import load_config
+from fedelect._front import read_config
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import ScenarioConfig
 from fedelect.scenario.topology import draw_topology
@@ -65,7 +65,7 @@ def init(
     from fedelect.runtime.demo import couplings_for, settings_for
     from fedelect.runtime.identity import found
 
-    config = sized(load_config(scenario), clients, budget)
+    config = sized(read_config(scenario), clients, budget)
     topology = draw_topology(config.topology, config.clients, seed=config.seed)
     edges, couplings = couplings_for(_Linked(config, config.clients, topology.edges, topology.edge_lengths_km))
     roster = found(

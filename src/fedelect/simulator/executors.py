@@ -1,7 +1,7 @@
-"""Where shards are played: in this process, or in worker processes of this machine.
+"""Executors play shards: in this process, or in worker processes of this machine (`ray_cluster.py`: on Ray).
 
-An `Executor` begins shards, passes requests on to them and hands their answers back, in whatever order they come. The
-driver (`run.py`) asks each shard for a slice of work at a time, so a shard whose driver is gone has nothing to do.
+An executor begins shards, passes requests on to them and returns their answers in any order. The driver (`run.py`)
+asks for a slice of work at a time, so a shard without a driver has nothing to do.
 """
 
 import queue
@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from fedelect._processes import Failed, WorkerLost, WorkerProcess
-from fedelect.simulator.plan import TrainingSource
-from fedelect.simulator.shard import Played, Shard, ShardHost, TrialSave, Work
+from fedelect.federation import Engine
+from fedelect.simulator.plan import Plan, TrainingSource
+from fedelect.simulator.shard import Played, Shard, TrialSave, WorkerCheck
 
 SLICE_S = 0.1
 """Seconds of work between two answers of a worker process (at least one slot)."""
@@ -20,13 +21,13 @@ Answer = Played | Failed | WorkerLost
 
 
 class Executor(Protocol):
-    """Plays shards somewhere. Shards have numbers, given by whoever begins them."""
+    """Plays shards, which the caller numbers."""
 
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
-        """Begin a shard of `trials` where `saves` say they stand; under a number in use, in place of the old one."""
+        """Begin a shard of `trials` where `saves` say they stand; it replaces an older one of the same number."""
 
     def ask(self, number: int, *, save: bool) -> None:
-        """Ask a shard to play on; it has answered all that it was asked before."""
+        """Ask a shard to play on; it must have answered before."""
 
     def answer(self) -> tuple[int, Answer]:
         """Wait for the next answer of any shard that was asked."""
@@ -39,16 +40,16 @@ class Executor(Protocol):
 
 
 class InThisProcess:
-    """One shard at a time, played here; exceptions come as they are."""
+    """Plays shards here, one slot at a time; exceptions are raised as they are."""
 
-    def __init__(self, make: "MakeShard") -> None:
-        self._make = make
+    def __init__(self, plan: Plan, source: TrainingSource, engine: Engine) -> None:
+        self._plan, self._source, self._engine = plan, source, engine
         self._shards: dict[int, Shard] = {}
         self._asked: list[tuple[int, bool]] = []
 
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
-        self._shards[number] = self._make(trials, saves)
+        self._shards[number] = Shard(self._plan, self._source, trials, saves, engine=self._engine)
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""
@@ -57,7 +58,7 @@ class InThisProcess:
     def answer(self) -> tuple[int, Answer]:
         """See `Executor`; plays one slot."""
         number, save = self._asked.pop(0)
-        return number, self._shards[number].play(save=save)
+        return number, self._shards[number].advance(save=save)
 
     def end(self, number: int) -> None:
         """See `Executor`."""
@@ -68,26 +69,19 @@ class InThisProcess:
         self._shards.clear()
 
 
-class MakeShard(Protocol):
-    """Makes the shard of some trials."""
-
-    def __call__(self, trials: Sequence[int], saves: Mapping[int, TrialSave], /) -> Shard:
-        """See `Shard`."""
-
-
 class WorkerProcesses:
-    """Each shard in a process of its own on this machine."""
+    """Plays each shard in a process of its own on this machine."""
 
-    def __init__(self, work: Work, ground: TrainingSource) -> None:
-        self._work, self._ground = work, ground
+    def __init__(self, plan: Plan, source: TrainingSource, check: WorkerCheck) -> None:
+        self._plan, self._source, self._check = plan, source, check
         self._workers: dict[int, WorkerProcess] = {}
         self._answers: queue.SimpleQueue[tuple[WorkerProcess, Answer]] = queue.SimpleQueue()
 
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
         self.end(number)
-        host = ShardHost(self._work, self._ground, trials, saves)
-        self._workers[number] = WorkerProcess(host, self._answers)
+        shard = Shard(self._plan, self._source, trials, saves, check=self._check)
+        self._workers[number] = WorkerProcess(shard, self._answers)
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""

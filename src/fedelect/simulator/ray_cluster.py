@@ -1,4 +1,4 @@
-"""Shards on the machines of a Ray cluster, one actor each. Ray is imported only when a cluster is asked for."""
+"""Play shards on a Ray cluster, one actor each. Ray is imported only when a cluster is asked for."""
 
 import logging
 import os
@@ -8,9 +8,9 @@ from typing import Any
 
 from fedelect._processes import ONE_THREAD, Failed, WorkerLost
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.simulator.plan import TrainingSource
-from fedelect.simulator.shard import ShardHost, TrialSave, Work
-from fedelect.simulator.workers import Answer
+from fedelect.simulator.executors import Answer
+from fedelect.simulator.plan import Plan, TrainingSource
+from fedelect.simulator.shard import Shard, TrialSave, WorkerCheck
 
 LOCAL = "local"
 """The address under which a Ray of our own is started on this machine, and stopped at the end."""
@@ -27,11 +27,12 @@ class RayActors:
     Args:
         address: The cluster as `ray.init` takes it ("auto", "HOST:PORT", "ray://HOST:PORT"), or "local".
         cores: How many cores a local Ray may use.
-        work: What the shards are made from, with `ground`, which is sent to each machine once.
-        ground: What the worlds are made from.
+        plan: The plan.
+        source: Data set or atlas; sent to each machine once.
+        check: What actors must have in common with this process.
     """
 
-    def __init__(self, address: str, *, cores: int, work: Work, ground: TrainingSource) -> None:
+    def __init__(self, address: str, *, cores: int, plan: Plan, source: TrainingSource, check: WorkerCheck) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what is to come; else some versions warn
         import ray
@@ -40,9 +41,9 @@ class RayActors:
         self._ours = not ray.is_initialized()
         if self._ours:
             self._connect(address, cores)
-        self._work = work
-        self._ground = ray.put(ground)
-        self._actor = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(ShardHost)
+        self._plan, self._check = plan, check
+        self._source = ray.put(source)
+        self._actor = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(Shard)
         self._actors: dict[int, Any] = {}
         self._asked: dict[Any, int] = {}
 
@@ -54,7 +55,7 @@ class RayActors:
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
         self.end(number)
-        self._actors[number] = self._actor.remote(self._work, self._ground, trials, saves)
+        self._actors[number] = self._actor.remote(self._plan, self._source, trials, saves, check=self._check)
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""
@@ -90,7 +91,7 @@ class RayActors:
         """See `Executor`; a Ray that was running before stays."""
         for number in list(self._actors):
             self.end(number)
-        del self._ground
+        del self._source
         if self._ours:
             self._ray.shutdown()
 

@@ -1,0 +1,117 @@
+"""Progress bars with rate and time left, in a terminal and in a notebook."""
+
+import html
+import sys
+import time
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+_NOTEBOOK_UPDATE_S = 0.5
+
+
+class Bar(Protocol):
+    """A progress bar."""
+
+    def show(self, finished: int, total: int) -> None:
+        """Show that `finished` of `total` steps are done; the first call makes the bar appear."""
+
+    def stop(self) -> None:
+        """Leave the bar as it is."""
+
+
+def make_bar(title: str, unit: str, console: Console | None = None) -> Bar:
+    """Make a bar over `unit`s: in a notebook below the cell, else on `console` (standard error if None)."""
+    if console is None and in_notebook():
+        return NotebookBar(title, unit)
+    return TerminalBar(title, unit, console or Console(stderr=True))
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+class _Rate(ProgressColumn):
+    """Steps a second of late."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.3g}/s" if speed < 1000 else f"{speed:.0f}/s")
+
+
+class TerminalBar:
+    """A bar in a terminal; where output is redirected, one line at the end."""
+
+    def __init__(self, title: str, unit: str, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit),
+            _Rate(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a step may take minutes
+        self._task = self._bar.add_task(title, total=None)
+
+    def show(self, finished: int, total: int) -> None:
+        """See `Bar`."""
+        self._bar.start()
+        self._bar.update(self._task, completed=finished, total=total)
+
+    def stop(self) -> None:
+        """See `Bar`."""
+        self._bar.stop()
+
+
+class NotebookBar:
+    """A bar below a notebook's cell, by IPython alone."""
+
+    def __init__(self, title: str, unit: str) -> None:
+        self._title, self._unit = title, unit
+        self._handle: Any = None
+        self._began = self._shown = 0.0
+        self._first = self._finished = self._total = 0
+
+    def show(self, finished: int, total: int) -> None:
+        """See `Bar`."""
+        now = time.monotonic()
+        if self._handle is None:
+            self._began, self._first = now, finished
+        self._finished, self._total = finished, total
+        if self._handle is None or finished == total or now - self._shown >= _NOTEBOOK_UPDATE_S:
+            self._shown = now
+            self._draw(now - self._began)
+
+    def stop(self) -> None:
+        """See `Bar`."""
+        if self._handle is not None:
+            self._draw(time.monotonic() - self._began)
+
+    def _draw(self, elapsed_s: float) -> None:
+        from IPython.display import HTML, display
+
+        gained = self._finished - self._first
+        left = f", {elapsed_s / gained * (self._total - self._finished):.0f} s left" if gained else ""
+        text = f"{self._title}: {self._finished} of {self._total} {self._unit}, {elapsed_s:.0f} s{left}"
+        page = HTML(f'<progress value="{self._finished}" max="{self._total}"></progress> {html.escape(text)}')
+        if self._handle is None:
+            self._handle = display(page, display_id=True)
+        else:
+            self._handle.update(page)
