@@ -26,12 +26,8 @@ class Lowest(fedelect.AbstractSelector):
 
     symmetric = False
 
-    def __init__(self, *, clients: int, budget: int) -> None:
-        super().__init__(clients=clients, budget=budget, parameters={"clients": clients, "budget": budget})
-
     def _choose(self, slot: int, available: Any) -> Any:
-        there = np.arange(self.clients) if available is None else np.flatnonzero(available)
-        return tuple(there[: self.budget].tolist()), ()
+        return tuple(self._candidates(available)[: self.budget].tolist()), ()
 
 
 def careful(clients: int, budget: int, seed: int) -> fedelect.AbstractSelector:
@@ -40,7 +36,7 @@ def careful(clients: int, budget: int, seed: int) -> fedelect.AbstractSelector:
 
 @pytest.fixture(scope="module")
 def run() -> fedelect.Run:
-    selectors = ["quick-init-ucb:exploration=0.01", "random", Lowest, careful]
+    selectors: list[Any] = ["quick-init-ucb:exploration=0.01", "random", Lowest, careful]
     return fedelect.simulate(tiny(), selectors=selectors, slots=5, trials=3, seed=4, **QUIET)
 
 
@@ -162,8 +158,6 @@ import fedelect
 
 class Mine(fedelect.AbstractSelector):
     symmetric = False
-    def __init__(self, *, clients, budget):
-        super().__init__(clients=clients, budget=budget, parameters={"clients": clients, "budget": budget})
     def _choose(self, slot, available):
         return tuple(range(self.budget)), ()
 
@@ -198,7 +192,12 @@ def test_a_scenario_file_finds_its_data_beside_it_from_anywhere(
 ) -> None:
     data = load_dataset("digits")
     (tmp_path / "worlds").mkdir()
-    arrays = {"X": data.inputs, "y": data.labels, "X_test": data.test_inputs, "y_test": data.test_labels}
+    arrays: dict[str, Any] = {
+        "X": data.inputs,
+        "y": data.labels,
+        "X_test": data.test_inputs,
+        "y_test": data.test_labels,
+    }
     np.savez(tmp_path / "worlds/mine.npz", **arrays)
     text = 'name = "mine"\nclients = 4\nbudget = 2\nslots = 2\n[data]\nsource = "mine.npz"\niid_clients = 2\n'
     (tmp_path / "worlds/mine.toml").write_text(text + "samples = [20, 30]\n")
@@ -270,4 +269,4 @@ def test_the_top_level_is_small_and_typed_names_resolve() -> None:
     assert all(hasattr(fedelect, name) for name in fedelect.__all__)
     assert issubclass(RandomCohort, fedelect.AbstractSelector)
     with pytest.raises(AttributeError, match="has no attribute 'simulat'"):
-        fedelect.simulat  # type: ignore[attr-defined]  # noqa: B018
+        fedelect.simulat  # noqa: B018

@@ -19,6 +19,7 @@ def test_help_imports_no_command_and_nothing_that_they_need() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert set(done.stdout.splitlines()[-1].split()) == {
         "fedelect",
+        "fedelect._version",
         "fedelect.cli",
         "fedelect.cli.main",
         "fedelect.errors",

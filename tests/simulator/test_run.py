@@ -111,7 +111,7 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(tmp_path: Path, mon
 
     with pytest.raises(Stop):
         simulate(plan(), digits(), tmp_path / "run", progress=stop)
-    monkeypatch.setattr("fedelect.federation.engines.__version__", "99.0")
+    monkeypatch.setattr("fedelect.records.provenance.__version__", "99.0")
     with pytest.raises(RunMismatchError, match=r"fedelect 0\.\d\.\d -> 99\.0"):
         simulate(plan(), digits(), tmp_path / "run")
 
