@@ -2,12 +2,11 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
 
 from fedelect._progress import make_bar
 from fedelect._run import Run
@@ -94,7 +93,7 @@ def simulate(
     bound = plan.bound_to_this_process
     if bound is not None and workers is None and trials > 1 and progress is not False:
         note = f"all trials run in this process, for other processes cannot import {bound}; put it into a module"
-        Console(stderr=True).print(note, highlight=False, markup=False, soft_wrap=True)
+        print(note, file=sys.stderr)
     bar = make_bar(f"{config.name}, FL&{chosen.upper()}", "replica-slots") if progress is True else None
     try:
         simulate_plan(
