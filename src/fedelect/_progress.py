@@ -1,6 +1,7 @@
 """Progress bars with rate and time left, in a terminal and in a notebook."""
 
 import html
+import importlib
 import sys
 import time
 from typing import Any, Protocol
@@ -105,13 +106,13 @@ class NotebookBar:
             self._draw(time.monotonic() - self._began)
 
     def _draw(self, elapsed_s: float) -> None:
-        from IPython.display import HTML, display
+        show: Any = importlib.import_module("IPython.display")  # there, since this is a notebook
 
         gained = self._finished - self._first
         left = f", {elapsed_s / gained * (self._total - self._finished):.0f} s left" if gained else ""
         text = f"{self._title}: {self._finished} of {self._total} {self._unit}, {elapsed_s:.0f} s{left}"
-        page = HTML(f'<progress value="{self._finished}" max="{self._total}"></progress> {html.escape(text)}')
+        page = show.HTML(f'<progress value="{self._finished}" max="{self._total}"></progress> {html.escape(text)}')
         if self._handle is None:
-            self._handle = display(page, display_id=True)
+            self._handle = show.display(page, display_id=True)
         else:
             self._handle.update(page)
