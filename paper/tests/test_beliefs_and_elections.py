@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect.analytics import democratized
+from fedelect.analytics import democratized_feedback
 from fedelect.atlas import Atlas, load_atlas, shipped_atlases
 from fedelect.seeds import derive, stream
 from fedelect.selectors import BpUcb
@@ -21,7 +21,9 @@ def played(atlas: Atlas, *, beliefs_count: bool) -> tuple[Floats, NDArray[np.int
         selector = BpUcb(clients=clients, budget=5, exploration=0.01, seed=derive(1, "selection", trial))
         for training_seed in stream(1, "beliefs", trial).integers(atlas.seeds, size=SLOTS).tolist():
             selection = selector.ask()
-            told = democratized(atlas.world, atlas.opinions(int(atlas.rank(selection.cohort)), training_seed)).feedback
+            told = democratized_feedback(atlas.world, atlas.opinions(int(atlas.rank(selection.cohort)), training_seed))[
+                0
+            ]
             assert told.beliefs is not None
             shares += told.beliefs / told.beliefs.sum() / (TRIALS * SLOTS)
             counts[trial, list(selection.cohort)] += 1

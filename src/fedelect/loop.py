@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from fedelect.analytics import Opinion, accuracy, democratized, federated, judge
+from fedelect.analytics import OpinionFunction, accuracy, democratized_feedback, federated_feedback, judge
 from fedelect.errors import ConfigurationError, FedelectError, MissingSignalError, NoElection, SelectorError
 from fedelect.federation import Engine, Job, MeasuresLosses, Model, Training
 from fedelect.records import Exchange, Signals, SlotRecord, from_array
@@ -57,7 +57,7 @@ class SizesModels(Protocol):
 
 
 def opinions_on(
-    scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: Opinion = accuracy
+    scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: OpinionFunction = accuracy
 ) -> Iterable[Floats]:
     """For each model the (N,) opinions of all clients, from the engine's knowledge or from its scores."""
     if isinstance(engine, KnowsOpinions):
@@ -99,7 +99,7 @@ def play_slot(
     framework: FrameworkName,
     seed: int,
     engine: Engine,
-    opinion: Opinion = accuracy,
+    opinion: OpinionFunction = accuracy,
 ) -> list[SlotRecord]:
     """Play the next slot of every replica; one record for each, in order.
 
@@ -221,7 +221,7 @@ def _train_and_survey(
     selections: Sequence[Selection | NoElection],
     seed: int,
     engine: Engine,
-    opinion: Opinion,
+    opinion: OpinionFunction,
 ) -> dict[int, tuple[Training, Floats]]:
     """By index of the replica, what was trained and the (N,) opinions of it.
 
@@ -275,16 +275,10 @@ def _digest(
     replica: Replica, framework: FrameworkName, opinions: Floats, extra: dict[Signal, Floats]
 ) -> tuple[Feedback, Exchange | None]:
     if framework == "fa":
-        return federated(opinions, extra), None
+        return federated_feedback(opinions, extra), None
     if isinstance(replica.selector, ElectedByPeers):
         return Feedback(opinions=opinions), None  # its peers settle the beliefs when they are told
-    digest = democratized(replica.scenario, opinions)
-    return digest.feedback, Exchange(
-        rounds=digest.exchange.rounds,
-        residual=digest.exchange.residual,
-        outcome=str(digest.exchange.outcome),
-        messages=2 * len(replica.scenario.edges) * digest.exchange.rounds,
-    )
+    return democratized_feedback(replica.scenario, opinions)
 
 
 def _conclude(replica: Replica, selection: Selection, feedback: Feedback) -> str | None:

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedelect.analytics import accuracy, federated, survey
+from fedelect.analytics import accuracy, federated_feedback, survey
 from fedelect.errors import FeedbackError
 from fedelect.scenario import DataConfig, Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.vocabulary import Ints
@@ -59,7 +59,7 @@ def test_an_opinion_function_that_fails_is_told_with_the_client() -> None:
 
 
 def test_the_federated_feedback_carries_opinions_and_their_mean_over_those_present() -> None:
-    feedback = federated([0.25, float("nan"), 0.75])
+    feedback = federated_feedback([0.25, float("nan"), 0.75])
     assert feedback.reward == 0.5
     assert feedback.beliefs is None
     assert feedback.opinions is not None

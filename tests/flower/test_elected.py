@@ -11,7 +11,7 @@ from tests.flower.test_goal_directed import records
 from tests.flower.what_the_server_sees import complaints, stored_leaks
 from tests.leaks import peer_secrets
 
-from fedelect.analytics import democratized
+from fedelect.analytics import democratized_feedback
 from fedelect.records import read_run
 from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
 from fedelect.seeds import derive
@@ -33,7 +33,7 @@ def dense(folders: dict[int, Path], slots: int) -> list[Cohort]:
     for slot in range(1, slots + 1):
         selection = selector.ask()
         elected.append(selection.cohort)
-        beliefs = democratized(WHERE, opinions[slot]).feedback.beliefs
+        beliefs = democratized_feedback(WHERE, opinions[slot])[0].beliefs
         selector.tell(selection, Feedback(opinions=opinions[slot], beliefs=beliefs))
     return elected
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.analytics import democratized
+from fedelect.analytics import democratized_feedback
 from fedelect.runtime.demo import ElectionServer, couplings_for, settings_for
 from fedelect.runtime.host_messages import Command, Notice, Stop
 from fedelect.runtime.identity import found, member_names, read_identity
@@ -71,7 +71,7 @@ def dense_cohorts(
         elected.append((selection.cohort, tuple(selection.indices)))
         given = opinions_of(slot, where.clients)
         opinions = np.array([np.nan if one is None else one for one in given.values()])
-        feedback = democratized(where, opinions).feedback
+        feedback = democratized_feedback(where, opinions)[0]
         dense.tell(selection, Feedback(opinions=opinions, beliefs=feedback.beliefs))
     return elected
 

@@ -31,13 +31,9 @@ def world(*, clients: int = 9, budget: int = 4, neighbours: int = 3, **beliefs: 
         (min(n, m), max(n, m)) for n in range(clients) for m in np.argsort(distances[n])[1 : neighbours + 1].tolist()
     }
     edges = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    settings = BeliefsConfig(**({"rounds": 4} | beliefs))
+    settings = BeliefsConfig(**({"rounds": 4, "coupling_scale": -0.4, "coupling_exponent": 0.5} | beliefs))
     config = ScenarioConfig(clients=clients, budget=budget, beliefs=settings, data=DataConfig(iid_clients=0))
     return World(config, clients, edges, distances[edges[:, 0], edges[:, 1]])
-
-
-def closeness(lengths_km: Floats) -> Floats:
-    return 0.5 * np.exp(-2.0 * lengths_km)
 
 
 def opinions_of(slot: int, clients: int) -> Floats:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.simulator.peer_world_kit import BAD_LINKS, World, closeness, opinions_of, world
+from tests.simulator.peer_world_kit import BAD_LINKS, World, opinions_of, world
 
-from fedelect.analytics import democratized
+from fedelect.analytics import democratized_feedback
 from fedelect.errors import ConfigurationError, NoElection
 from fedelect.protocol import KeyedHashVerifier, Peer
 from fedelect.rules import belief_value
@@ -18,7 +18,7 @@ from fedelect.vocabulary import Feedback, Selection
 
 
 def election(place: World | None = None, **changes: Any) -> PeerElection:
-    settings: dict[str, Any] = {"rule": "bp-gp", "seed": 6, "coupling": closeness} | changes
+    settings: dict[str, Any] = {"rule": "bp-gp", "seed": 6} | changes
     return PeerElection.from_scenario(place or world(), **settings)
 
 
@@ -26,7 +26,7 @@ def tell(place: World, slot: int, selection: Selection, peers: PeerElection, den
     """Both hear what the clients think of the model of `slot`."""
     opinions = opinions_of(slot, place.clients)
     peers.tell(selection, Feedback(opinions=opinions))
-    dense.tell(selection, Feedback(beliefs=democratized(place, opinions, coupling=closeness).feedback.beliefs))
+    dense.tell(selection, Feedback(beliefs=democratized_feedback(place, opinions)[0].beliefs))
 
 
 @pytest.mark.parametrize(("reading", "conditions"), [("ising", LinkConditions()), ("evidence", BAD_LINKS)])

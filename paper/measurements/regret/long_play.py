@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.analytics import democratized
+from fedelect.analytics import democratized_feedback
 from fedelect.atlas import Atlas
 from fedelect.equations.indices import ln_slot
 from fedelect.rules.packing import unpack
@@ -31,7 +31,7 @@ def feedback_on(atlas: Atlas, selector: Selector, rank: int, training_seed: int)
     """What the selector is told of cohort number `rank` and a training seed: with beliefs if it needs them."""
     opinions = atlas.opinions(rank, training_seed)
     if "beliefs" in selector.needs:
-        return democratized(atlas.world, opinions).feedback
+        return democratized_feedback(atlas.world, opinions)[0]
     return Feedback(opinions=opinions)
 
 

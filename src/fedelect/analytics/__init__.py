@@ -1,22 +1,28 @@
-"""A trained model -> what may be known of how good it is: opinions, an average, beliefs."""
+"""FA and DA: turn a trained model into opinions, an average, beliefs."""
 
-from fedelect.analytics.averages import Average, average_opinion, check_average
-from fedelect.analytics.democratized import Digest, Exchange, couplings_of, democratized
-from fedelect.analytics.federated import federated
-from fedelect.analytics.survey import Opinion, accuracy, judge, load_opinion, survey
+from fedelect.analytics.feedback import LinkedClients, democratized_feedback, federated_feedback, link_couplings
+from fedelect.analytics.opinions import (
+    Average,
+    OpinionFunction,
+    accuracy,
+    average_opinion,
+    check_average,
+    judge,
+    load_opinion,
+    survey,
+)
 
 __all__ = [
     "Average",
-    "Digest",
-    "Exchange",
-    "Opinion",
+    "LinkedClients",
+    "OpinionFunction",
     "accuracy",
     "average_opinion",
     "check_average",
-    "couplings_of",
-    "democratized",
-    "federated",
+    "democratized_feedback",
+    "federated_feedback",
     "judge",
+    "link_couplings",
     "load_opinion",
     "survey",
 ]

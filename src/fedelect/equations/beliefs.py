@@ -11,7 +11,6 @@ from 0.0, and the share of one neighbour is then subtracted; and both sides call
 `belief_up`, which work element by element.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +18,6 @@ from numpy.typing import ArrayLike
 
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats, Ints
-
-Coupling = Callable[[Floats], Floats]
-"""Lengths of the links (M,) in km -> couplings J (M,): positive where linked clients should agree."""
 
 EVIDENCE_FLOOR = 1e-6
 """r^2 is kept within [1e-6, 1 - 1e-6], so that the opinions 0 and 1 have finite fields (about -6.9 and 6.9)."""

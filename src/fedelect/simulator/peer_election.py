@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedelect.analytics.democratized import LinkedClients, couplings_of
-from fedelect.equations.beliefs import Coupling, outcome_of
+from fedelect.analytics import LinkedClients, link_couplings
+from fedelect.equations.beliefs import outcome_of
 from fedelect.errors import NoElection
 from fedelect.protocol import (
     BLIND_BYTES,
@@ -105,7 +105,6 @@ class PeerElection(AbstractSelector):
         scenario: LinkedClients,
         *,
         seed: int,
-        coupling: Coupling | None = None,
         conditions: LinkConditions | None = None,
         **settings: Any,
     ) -> Self:
@@ -114,7 +113,7 @@ class PeerElection(AbstractSelector):
         return cls(
             clients=scenario.clients,
             edges=scenario.edges,
-            couplings=couplings_of(scenario, coupling),
+            couplings=link_couplings(scenario),
             conditions=conditions,
             **asdict(chosen),
         )

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from fedelect.analytics import Opinion, accuracy, load_opinion
+from fedelect.analytics import OpinionFunction, accuracy, load_opinion
 from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
@@ -177,6 +177,6 @@ def make_engine_for(name: str, config: ScenarioConfig, source: TrainingSource) -
     return AtlasEngine(source)
 
 
-def load_opinion_for(config: ScenarioConfig, source: TrainingSource) -> Opinion:
+def load_opinion_for(config: ScenarioConfig, source: TrainingSource) -> OpinionFunction:
     """Return how clients score a model; an atlas knows their opinions."""
     return load_opinion(config.opinion) if isinstance(source, Dataset) else accuracy

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from fedelect._imports import require_extras
 from fedelect._processes import Failed, WorkerLost, usable_cores
-from fedelect.analytics import Opinion
+from fedelect.analytics import OpinionFunction
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
 from fedelect.loop import opinions_on
@@ -229,7 +229,7 @@ def _load(writer: RunWriter, plan: Plan) -> dict[int, TrialSave]:
     return {save.trial: save for save in saves}
 
 
-def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: Opinion) -> list[float | None]:
+def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: OpinionFunction) -> list[float | None]:
     """For each world, the mean opinion of the untrained model; None where nobody has one."""
     means = []
     for world in worlds:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from fedelect.analytics.democratized import LinkedClients, couplings_of
+from fedelect.analytics import LinkedClients, link_couplings
 from fedelect.protocol import ElectionSettings
 from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import derive
@@ -22,4 +22,4 @@ def settings_for(config: ScenarioConfig, *, seed: int, rule: str = "bp-ucb", **s
 def couplings_for(linked: LinkedClients) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...]]:
     """The scenario's links, and J of each."""
     edges = tuple((int(one), int(other)) for one, other in linked.edges)
-    return edges, tuple(couplings_of(linked).tolist())
+    return edges, tuple(link_couplings(linked).tolist())
