@@ -38,11 +38,11 @@ from typing import Any
 from fedelect._processes import usable_cores
 from fedelect.protocol import ElectionSettings, PeerConfig
 from fedelect.protocol.configuration import surviving_diameter
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, decode_logs
-from fedelect.runtime.identity import found, member_names, read_identity
+from fedelect.runtime.identity import create_federation, member_names, read_identity
 from fedelect.runtime.launch import PeerProcesses, reserve_addresses
 from fedelect.runtime.process import transport_of
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Frame, Inbox, LinkUp
 from fedelect.seeds import stream
@@ -81,7 +81,7 @@ def federation(out: Path, clients: int, **settings: Any) -> Iterator[tuple[PeerC
     edges = ring(clients)
     chosen = {"budget": min(5, clients // 2), "resend_s": 2.0, "slot_s": 120.0} | settings
     with reserve_addresses(clients) as addresses:
-        roster = found(
+        roster = create_federation(
             out,
             addresses=addresses,
             edges=edges,
@@ -139,7 +139,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
         crew.start_all(300.0)
         start_s = time.monotonic() - began
         numbers = [process.number for process in crew.processes.values()]
-        server = ElectionServer(crew, config, Ed25519Verifier())
+        server = DirectElections(crew, ElectionServer(config, Ed25519Verifier()))
         used = 0.0
         for slot in range(1, WARM_UP + slots + 1):
             if slot == WARM_UP + 1:
@@ -148,7 +148,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
             given: dict[int, float | None] = dict(enumerate(rng.random(clients).tolist()))
             server.begin_with(slot, judged=slot - 1, opinions=given)
             held = server.hold(slot, within_s=150.0, all_of=everybody)
-            if held.done != everybody:
+            if held.decided_by != everybody:
                 raise SystemExit(f"slot {slot} was not decided by all: {held.reason}")
         used = processor_s(numbers) - used
         crew.stop_all(300.0)  # their notes are read next
@@ -182,7 +182,7 @@ def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
     times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
     with federation(out, clients, max_faulty=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as crew:
         crew.start_all(300.0)
-        server = ElectionServer(crew, config, Ed25519Verifier())
+        server = DirectElections(crew, ElectionServer(config, Ed25519Verifier()))
         slot = 0
 
         def elect(victim: int | None = None) -> float:

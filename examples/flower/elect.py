@@ -22,12 +22,12 @@ from loopback import Loopback
 
 from fedelect.datasets import load_dataset
 from fedelect.federation import make_engine, versions_of
-from fedelect.records import open_run, read_run
+from fedelect.records import open_run, read_run, sorted_records
 from fedelect.report import write_report
-from fedelect.runtime.demo import couplings_for, header_of, noted, settings_for
-from fedelect.runtime.identity import found
+from fedelect.runtime.identity import create_federation
 from fedelect.runtime.launch import PeerProcesses, reserve_addresses
-from fedelect.runtime.roster import Roster
+from fedelect.runtime.roster import Roster, couplings_for, settings_for
+from fedelect.runtime.slot_logs import add_slot_logs, build_header
 from fedelect.scenario import Scenario, ScenarioConfig, build_scenario, parse_scenario, scenario_toml
 
 APP = Path(__file__).parent / "elections"
@@ -78,7 +78,7 @@ def found_federation(out: Path, world: Scenario, addresses: tuple[str, ...], *, 
     """Keys, certificates and roster in OUT/fed, and every client's own data, and nobody else's, in OUT/data."""
     edges, couplings = couplings_for(world)
     settings = settings_for(world.config, seed=seed, max_faulty=1, slot_s=SLOT_S, silent_intervals=SILENT_INTERVALS)
-    roster = found(out / "fed", addresses=addresses, edges=edges, couplings=couplings, settings=settings)
+    roster = create_federation(out / "fed", addresses=addresses, edges=edges, couplings=couplings, settings=settings)
     (out / "data").mkdir()
     for client, member in enumerate(roster.members):
         np.savez(
@@ -125,7 +125,7 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, pace: float
 def write_down(out: Path, world: Scenario, roster: Roster, digest: str, *, seed: int) -> Path:
     """OUT/run: the server's records with what every peer noted in its own folder, which here can all be read."""
     known = read_run(out / "server")
-    header = header_of(
+    header = build_header(
         world,
         slots=known.header.slots,
         seed=seed,
@@ -138,7 +138,7 @@ def write_down(out: Path, world: Scenario, roster: Roster, digest: str, *, seed:
         platform=known.header.provenance.platform,
     )
     with open_run(out / "run", header) as writer:
-        writer.append(noted(out / "fed", roster, sorted(known.records, key=lambda record: record.slot)))
+        writer.append(add_slot_logs(sorted_records(known), out / "fed", roster))
     return write_report(out / "run", out / "report.html")
 
 

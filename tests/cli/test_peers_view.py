@@ -8,9 +8,9 @@ from rich.console import Console
 from fedelect.cli.peers.view import PeersView
 from fedelect.protocol import Certificate
 from fedelect.protocol.statements import Statement
-from fedelect.runtime.demo import ElectionResult
 from fedelect.runtime.host_messages import Agreed, Link, Phase, Skipped
 from fedelect.runtime.launch import Ended
+from fedelect.runtime.server import ElectionResult
 
 
 class Clock:
@@ -54,49 +54,49 @@ def test_every_peer_has_a_line_from_the_beginning_and_the_server_one_too(view: P
     assert lines[0] == ["peer", "phase", "links", "elected", "decided", "skipped", "messages", "kB"]
     assert lines[1:4] == [[str(n), "starting", "0", "0", "0", "0", "0", "0.0"] for n in range(3)]
     assert lines[4][:4] == ["server", "starts", "the", "peers;"]
-    view.hear(1, Link(neighbour=0, up=True))
+    view.show_notice(1, Link(neighbour=0, up=True))
     assert shown(view)[2][1:3] == ["ready", "1"]
 
 
 def test_a_line_follows_what_its_peer_says_and_messages_add_up_over_slots(view: PeersView) -> None:
-    view.hear(1, Link(neighbour=0, up=True))
-    view.hear(1, Link(neighbour=2, up=True))
-    view.hear(1, Link(neighbour=0, up=False))
-    view.hear(1, phase(1, "exchanging", 2))
-    view.hear(1, phase(1, "decided", 10))
-    view.hear(1, Agreed(slot=1, cohort=(0, 2), certificate="00"))
-    view.hear(1, phase(2, "exchanging", 3))
+    view.show_notice(1, Link(neighbour=0, up=True))
+    view.show_notice(1, Link(neighbour=2, up=True))
+    view.show_notice(1, Link(neighbour=0, up=False))
+    view.show_notice(1, phase(1, "exchanging", 2))
+    view.show_notice(1, phase(1, "decided", 10))
+    view.show_notice(1, Agreed(slot=1, cohort=(0, 2), certificate="00"))
+    view.show_notice(1, phase(2, "exchanging", 3))
     assert shown(view)[2] == ["1", "exchanging", "1", "0", "1", "0", "13", "13.0"]
-    view.hear(1, Skipped(slot=2, reason="alone"))
-    view.hear(1, Ended(-9))
+    view.show_notice(1, Skipped(slot=2, reason="alone"))
+    view.show_notice(1, Ended(-9))
     assert shown(view)[2] == ["1", "gone", "0", "0", "1", "1", "13", "13.0"]
 
 
 def test_the_server_counts_certificates_and_says_what_it_waits_for(view: PeersView) -> None:
-    view.hear(0, phase(1, "exchanging", 2))
+    view.show_notice(0, phase(1, "exchanging", 2))
     assert "waits for slot 1;" in " ".join(shown(view)[4])
-    view.hear(0, Agreed(slot=1, cohort=(0, 2), certificate="00"))
+    view.show_notice(0, Agreed(slot=1, cohort=(0, 2), certificate="00"))
     assert "trains in slot 1" in " ".join(shown(view)[4])
-    view.held(held(1))
-    view.held(held(2, None))
+    view.show_result(held(1))
+    view.show_result(held(2, None))
     line = " ".join(shown(view)[4])
     assert "server waits for slot 3; 1 certificates, 1 skipped; slot 2: nobody came" in line
-    view.held(held(3, (1, 2)))
+    view.show_result(held(3, (1, 2)))
     assert "slot 3: 1 2, 2 signatures, 0.25 s" in " ".join(shown(view)[4])
     assert [line[3] for line in shown(view)[1:4]] == ["1", "1", "2"]
 
 
 def test_time_left_follows_from_the_slots_so_far_and_the_end_keeps_what_was(view: PeersView, clock: Clock) -> None:
-    view.hear(0, phase(1, "exchanging", 2))
+    view.show_notice(0, phase(1, "exchanging", 2))
     clock.now_s += 30.0
-    view.held(held(1))
+    view.show_result(held(1))
     line = shown(view)[5]
     assert (line[:4], line[-3:]) == (["slot", "1", "of", "4"], ["0:30", "1:30", "left"])
     for slot in (2, 3, 4):
-        view.held(held(slot))
-    view.held(held(5))  # the last model is only judged
+        view.show_result(held(slot))
+    view.show_result(held(5))  # the last model is only judged
     clock.now_s += 500.0
-    view.hear(0, Ended(0))
+    view.show_notice(0, Ended(0))
     lines = shown(view)
     assert lines[1][:2] == ["0", "exchanging"] and lines[1][3] == "4"
     assert lines[4][:3] == ["server", "is", "done;"] and lines[5][-3:] == ["0:30", "0:00", "left"]

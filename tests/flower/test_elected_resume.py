@@ -17,7 +17,7 @@ from fedelect.errors import ConfigurationError, RunError, RunMismatchError, Stat
 from fedelect.flower.elections.peers import CertificateSource
 from fedelect.flower.elections.wire import ELECTION, Answer
 from fedelect.runtime.control import ControlClient
-from fedelect.runtime.host_messages import SLOTS_NAME, Begin, decode_logs
+from fedelect.runtime.host_messages import SLOTS_NAME, BeginSlot, decode_logs
 
 SLOTS = 4
 
@@ -102,7 +102,7 @@ def test_a_server_from_an_old_copy_does_not_end_the_election_that_was_open_when_
     with contextlib.ExitStack() as beside:
         asked = [beside.enter_context(ControlClient(fed.peers.folders[client])) for client in range(2)]
         for peer in asked:  # of the four, these were asked for slot 3 before the server died
-            peer.tell(Begin(slot=3, judged=2, opinion=0.5))
+            peer.tell(BeginSlot(slot=3, judged=2, opinion=0.5))
         start(fed, SLOTS)
     assert statuses(fed) == ["done"] * SLOTS
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from fedelect.analytics import democratized_feedback
-from fedelect.runtime.demo import ElectionServer, couplings_for, settings_for
 from fedelect.runtime.host_messages import Command, Notice, Stop
-from fedelect.runtime.identity import found, member_names, read_identity
+from fedelect.runtime.identity import create_federation, member_names, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended, reserve_addresses
 from fedelect.runtime.node import Node
-from fedelect.runtime.roster import Roster
+from fedelect.runtime.roster import Roster, couplings_for, settings_for
+from fedelect.runtime.server import DirectElections
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Inbox, MemoryNetwork, MemoryTransport
 from fedelect.scenario.config import BeliefsConfig, DataConfig, ScenarioConfig
@@ -83,7 +83,7 @@ def make_federation(
     edges, couplings = couplings_for(where)
     usual = {"resend_s": 0.2, "silent_intervals": 100, "slot_s": 20.0}  # a machine that stalls makes nobody gone
     chosen = settings_for(where.config, seed=1, **(usual | settings))
-    roster = found(
+    roster = create_federation(
         out,
         addresses=at or tuple(f"127.0.0.1:{7000 + client}" for client in range(where.clients)),
         edges=edges,
@@ -181,7 +181,7 @@ class MemoryCrew:
 
 
 def hold_all(
-    server: ElectionServer, where: Place, slots: int, *, first: int = 1, within_s: float = 60.0
+    server: DirectElections, where: Place, slots: int, *, first: int = 1, within_s: float = 60.0
 ) -> list[Cohort]:
     """Hold the elections of these slots with the opinions of `opinions_of`; each must be decided by everybody."""
     everybody = frozenset(range(where.clients))
@@ -191,6 +191,6 @@ def hold_all(
         server.begin_with(slot, judged=slot - 1, opinions=before)
         held = server.hold(slot, within_s=within_s, all_of=everybody)
         assert held.certificate is not None, f"slot {slot}: {held.reason}"
-        assert held.done == everybody, f"slot {slot} was decided by {sorted(held.done)} only"
+        assert held.decided_by == everybody, f"slot {slot} was decided by {sorted(held.decided_by)} only"
         cohorts.append(held.certificate.cohort)
     return cohorts

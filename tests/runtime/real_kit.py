@@ -10,11 +10,11 @@ import pytest
 from tests.runtime.federation_kit import Place, listening_federation, opinions_of
 
 from fedelect.protocol.statements import SignedValue, Vote
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import Notice, Phase
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.launch import Ended, PeerProcesses
 from fedelect.runtime.roster import Roster
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 
 START_S = 120.0
@@ -40,7 +40,7 @@ class Real:
         self.crew = PeerProcesses(self.folders, wraps)
         self.heard: list[tuple[int, Notice | Ended]] = []
         self.on_notice: Callable[[int, Notice | Ended], None] = lambda client, notice: None
-        self.server = ElectionServer(self.crew, self.roster.config(), Ed25519Verifier(), self._hear)
+        self.server = DirectElections(self.crew, ElectionServer(self.roster.config(), Ed25519Verifier()), self._hear)
 
     def _hear(self, client: int, notice: Notice | Ended) -> None:
         self.heard.append((client, notice))
@@ -65,7 +65,7 @@ class Real:
     def finish(self, slot: int, clients: list[int]) -> frozenset[int]:
         held = self.server.hold(slot, within_s=60.0, all_of=frozenset(clients))
         assert held.certificate is not None, f"slot {slot}: {held.reason}"
-        return held.done
+        return held.decided_by
 
     def elect_until_voted(self, slot: int, clients: list[int]) -> int:
         """Hold elections from `slot` on until each of `clients` has voted in one of them; returns the last slot.

@@ -23,7 +23,7 @@ from fedelect.runtime.control import CONTROL_NAME, Control, ControlClient, Elect
 from fedelect.runtime.control.server import dial
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
-    Begin,
+    BeginSlot,
     Greeting,
     Skipped,
     Trouble,
@@ -106,8 +106,8 @@ def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
 def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
     with ControlClient(peers.folders[0]) as first, ControlClient(peers.folders[0]) as second:
         for peer in (first, second):  # as when a server has restarted
-            peer.tell(Begin(slot=1))
-            assert peer._recount(0, {}, time.monotonic() + 30.0)  # is answered after it has begun
+            peer.tell(BeginSlot(slot=1))
+            assert peer._replay(0, {}, time.monotonic() + 30.0)  # is answered after it has begun
         assert all(heard.decided for heard in elect(peers, 1).values())
         for peer in (first, second):
             assert peer.elect(1, judged=0, opinion=None, within_s=30.0).decided
@@ -126,8 +126,8 @@ def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
 def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: BesidePeers) -> None:
     first = elect(peers, 1)[0].certificates
     with ControlClient(peers.folders[0]) as new, ControlClient(peers.folders[0]) as old:
-        new.tell(Begin(slot=4, judged=1, opinion=0.25))
-        assert new._recount(1, {}, time.monotonic() + 30.0)  # is answered after it has begun
+        new.tell(BeginSlot(slot=4, judged=1, opinion=0.25))
+        assert new._replay(1, {}, time.monotonic() + 30.0)  # is answered after it has begun
         late = old.elect(3, judged=2, opinion=0.75, after=1, within_s=30.0)
         assert not late.decided and "slot 4 is being elected for" in late.reason
         assert old.elect(1, judged=0, opinion=None, within_s=30.0) == ElectionReply(first, True)
@@ -161,8 +161,8 @@ NO_COMMANDS = (
     b'{"type":"begin","slot":%d}' % 2**70,
     b'{"type":"begin","slot":-1}',
     b'{"type":"begin","slot":2,"judged":%d}' % 2**70,
-    b'{"type":"recount","after":-1}',
-    b'{"type":"recount","most":-1}',
+    b'{"type":"replay","after":-1}',
+    b'{"type":"replay","most":-1}',
 )
 
 
@@ -172,11 +172,11 @@ def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers
     model = peers.folders[2] / "empty.npy"
     model.write_bytes(b"")
     np.savez(peers.folders[2] / "share.npz", inputs=np.zeros((2, 2)), labels=np.zeros(2, dtype=int))
-    assert "cannot judge" in answer_to(peers.folders[2], encode_line(Begin(slot=2, judged=1, model=str(model))))
-    odd = encode_line(Begin(slot=2, judged=1, model="a\0b"))
+    assert "cannot judge" in answer_to(peers.folders[2], encode_line(BeginSlot(slot=2, judged=1, model=str(model))))
+    odd = encode_line(BeginSlot(slot=2, judged=1, model="a\0b"))
     assert "cannot judge" in answer_to(peers.folders[2], odd)
     with ControlClient(peers.folders[2]) as peer:
-        peer.tell(Begin(slot=1))
+        peer.tell(BeginSlot(slot=1))
     assert all(heard.decided for heard in elect(peers, 1).values())
 
 

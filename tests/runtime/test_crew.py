@@ -14,10 +14,11 @@ from tests.worlds import digits, tiny
 
 from fedelect.errors import RunError
 from fedelect.records import read_run, sorted_records
-from fedelect.runtime.demo import Demo, ElectionServer, play_demo
+from fedelect.runtime.demo import Demo, play_demo
 from fedelect.runtime.host_messages import SLOTS_NAME, decode_logs
 from fedelect.runtime.launch import LOG_NAME, PeerProcesses
 from fedelect.runtime.process import END_S
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 
 pytestmark = pytest.mark.integration
@@ -58,7 +59,7 @@ def test_peers_that_are_told_to_stop_are_waited_for_and_note_their_last_slot(tmp
         slow_crew(folders, frozenset({1}), longest_s=math.inf) as crew,
     ):
         crew.start_all(START_S)
-        hold_all(ElectionServer(crew, roster.config(), Ed25519Verifier()), where, 1)
+        hold_all(DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier())), where, 1)
         assert 1 in crew.stop_all(0.1)
         (folders[1] / "go").touch()
         assert crew.stop_all(START_S) == frozenset()
@@ -68,7 +69,7 @@ def test_peers_that_are_told_to_stop_are_waited_for_and_note_their_last_slot(tmp
 
 
 def test_the_demo_has_what_slow_peers_noted_of_the_last_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedelect.runtime.demo.play.PeerProcesses", slow_crew)
+    monkeypatch.setattr("fedelect.runtime.demo.PeerProcesses", slow_crew)
     run = play_demo(Demo(config=tiny(), slots=1), digits(), tmp_path / "demo")
     (record,) = sorted_records(read_run(run))
     assert record.opinions is not None and None not in record.opinions
@@ -77,10 +78,10 @@ def test_the_demo_has_what_slow_peers_noted_of_the_last_slot(tmp_path: Path, mon
 
 def test_the_demo_says_who_did_not_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "fedelect.runtime.demo.play.PeerProcesses",
+        "fedelect.runtime.demo.PeerProcesses",
         functools.partial(slow_crew, slow=frozenset({2}), longest_s=math.inf),
     )
-    monkeypatch.setattr("fedelect.runtime.demo.play.STOP_S", 3.0)
+    monkeypatch.setattr("fedelect.runtime.demo.STOP_S", 3.0)
     with pytest.raises(RunError, match=r"did not stop within 3 s and were killed: .*2.*; .* may lack what they noted"):
         play_demo(Demo(config=tiny(), slots=1), digits(), tmp_path / "demo")
     assert len(read_run(tmp_path / "demo" / "run").records) == 1

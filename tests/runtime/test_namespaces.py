@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.runtime.federation_kit import dense_cohorts, hold_all, make_federation, opinions_of, place
 
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import Agreed, Link, Notice, Skipped
 from fedelect.runtime.launch import Ended, PeerProcesses
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 
 pytestmark = pytest.mark.integration
@@ -100,7 +100,9 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
     heard: list[tuple[int, Notice | Ended]] = []
     with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)
-        server = ElectionServer(crew, roster.config(), Ed25519Verifier(), lambda *said: heard.append(said))
+        server = DirectElections(
+            crew, ElectionServer(roster.config(), Ed25519Verifier()), lambda *said: heard.append(said)
+        )
         hold_all(server, place(), 2)
         lab.rules(*(f"{way} drop" for way in crossing({0, 1}, {2, 3, 4})))
         server.begin_with(3, judged=2, opinions=opinions_of(2, CLIENTS))
@@ -146,7 +148,7 @@ def test_one_packet_in_ten_lost_costs_time_and_changes_nothing(lab: Lab, tmp_pat
     with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)
         lab.rules("numgen random mod 100 < 10 counter drop")
-        server = ElectionServer(crew, roster.config(), Ed25519Verifier())
+        server = DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier()))
         began = time.monotonic()
         cohorts = hold_all(server, place(), 4, within_s=120.0)
         print(f"4 slots in {time.monotonic() - began:.1f} s, {lab.dropped()} packets lost")

@@ -18,11 +18,10 @@ from tests.runtime.federation_kit import (
 
 from fedelect.protocol import FRAME_LIMIT
 from fedelect.protocol.statements import SignedValue, Vote
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
     Agreed,
-    Begin,
+    BeginSlot,
     Link,
     Missing,
     Notice,
@@ -35,12 +34,13 @@ from fedelect.runtime.host_messages import (
 from fedelect.runtime.identity import read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Inbox, LinkDown, LinkUp, MemoryNetwork
 from fedelect.seeds import stream
 
 PHASES = ("exchanging", "flooding", "certifying", "decided")
-Crews = Callable[..., tuple[MemoryCrew, ElectionServer, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryCrew, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
@@ -49,10 +49,10 @@ def crews(tmp_path: Path) -> Iterator[Crews]:
 
     def make(
         network: MemoryNetwork | None = None, **settings: Any
-    ) -> tuple[MemoryCrew, ElectionServer, dict[int, Path]]:
+    ) -> tuple[MemoryCrew, DirectElections, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", place(), **settings)
         made.append(MemoryCrew(folders, network or MemoryNetwork()))
-        return made[0], ElectionServer(made[0], roster.config(), Ed25519Verifier()), folders
+        return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make
     for crew in made:
@@ -120,8 +120,8 @@ def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_
     assert held.certificate is not None and 4 not in dict(held.certificate.signatures)
     crew.start(4)
     server.begin_with(4, judged=3, opinions=opinions_of(3, 5))
-    assert server.hold(4, within_s=60.0, all_of=frozenset(range(5))).done == frozenset(range(5))
-    crew.tell(4, Begin(slot=4, judged=3))  # it has signed in it
+    assert server.hold(4, within_s=60.0, all_of=frozenset(range(5))).decided_by == frozenset(range(5))
+    crew.tell(4, BeginSlot(slot=4, judged=3))  # it has signed in it
     assert crew.listen(lambda client, notice: client == 4 and isinstance(notice, Skipped), LONG_S)
 
 
@@ -136,7 +136,7 @@ def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_silence_may_b
         given = opinions_of(slot - 1, 5)
         server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in rest})
         held = server.hold(slot, within_s=60.0, all_of=rest)
-        assert held.certificate is not None and held.done == rest, held.reason
+        assert held.certificate is not None and held.decided_by == rest, held.reason
     crew.start(4)
     hold_all(server, place(), 1, first=5, within_s=60.0)  # it is waited for again
 
@@ -203,7 +203,7 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(tm
     _, folders = make_federation(tmp_path / "fed", place(), resend_s=0.5)
     up = [(0.0, LinkUp(neighbour)) for neighbour in (1, 2, 3, 4)]
     flaps = [(1.0 + 0.002 * turn, (LinkDown, LinkUp)[turn % 2](1)) for turn in range(400)]
-    script = [*up, (0.5, Begin(slot=1)), *flaps]  # nobody else begins: it says what it has to, again and again
+    script = [*up, (0.5, BeginSlot(slot=1)), *flaps]  # nobody else begins: it says what it has to, again and again
     said, links = play(folders[0], script, end_s=4.0, missing_after_s=10.0)
     of_link = [notice for notice in said if isinstance(notice, Link) and notice.neighbour == 1]
     assert [notice.up for notice in of_link] == [True, False, True]
@@ -219,7 +219,7 @@ def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named
     crew.start(3, missing_after_s=0.3)  # it has never seen 4
     rest = frozenset(range(4))
     server.begin_with(1, judged=0, opinions=dict.fromkeys(rest))
-    assert server.hold(1, within_s=60.0, all_of=rest).done == rest
+    assert server.hold(1, within_s=60.0, all_of=rest).decided_by == rest
 
 
 def test_a_peer_says_how_far_it_is_and_what_it_has_sent(crews: Crews) -> None:
@@ -254,7 +254,7 @@ def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_
 def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(crews: Crews) -> None:
     crew, server, _ = crews()
     cohorts = hold_all(server, place(), 3)
-    late = ElectionServer(crew, crew.config, Ed25519Verifier())
+    late = DirectElections(crew, ElectionServer(crew.config, Ed25519Verifier()))
     late.begin_with(4, judged=3, opinions=opinions_of(3, 5))
     held = late.hold(4, within_s=60.0)
     assert held.certificate is not None
@@ -272,10 +272,10 @@ def test_neighbours_that_are_not_up_are_named_with_the_usual_causes(tmp_path: Pa
 
 def test_certificates_that_do_not_verify_are_not_taken_in(crews: Crews) -> None:
     crew, server, _ = crews()
-    crew.tell(0, Begin(slot=1, certificates=("00ff", "zz")))
+    crew.tell(0, BeginSlot(slot=1, certificates=("00ff", "zz")))
     assert crew.listen(lambda client, notice: isinstance(notice, Trouble) and "do not verify" in notice.text, LONG_S)
     for client in range(1, 5):
-        crew.tell(client, Begin(slot=1))
+        crew.tell(client, BeginSlot(slot=1))
     assert server.hold(1, within_s=60.0).certificate is not None
 
 

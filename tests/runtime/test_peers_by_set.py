@@ -24,28 +24,28 @@ from tests.runtime.real_kit import START_S, real
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, ElectionSettings, encode
 from fedelect.protocol.statements import Appraisal, SignedValue, Vote
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Agreed, Trouble, decode_logs
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.roster import ROSTER_NAME, read_roster
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import MemoryNetwork
 
 WHERE = place(clients=5, budget=2)
 EVERYBODY = frozenset(range(5))
 
-Crews = Callable[..., tuple[MemoryCrew, ElectionServer, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryCrew, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
 def crews(tmp_path: Path) -> Iterator[Crews]:
     made: list[MemoryCrew] = []
 
-    def make(**settings: Any) -> tuple[MemoryCrew, ElectionServer, dict[int, Path]]:
+    def make(**settings: Any) -> tuple[MemoryCrew, DirectElections, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
         made.append(MemoryCrew(folders, MemoryNetwork()))
-        return made[0], ElectionServer(made[0], roster.config(), Ed25519Verifier()), folders
+        return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make
     for crew in made:
@@ -62,14 +62,14 @@ def votes_of(folder: Path) -> list[int]:
     return [record.statement.slot for record in records_of(folder) if isinstance(record, Vote)]
 
 
-def worths_of(folders: dict[int, Path], server: ElectionServer) -> list[float]:
+def worths_of(folders: dict[int, Path], server: DirectElections) -> list[float]:
     """What the map of each certified slot said; who had a certificate before it voted keeps no appraisal of it."""
     kept = [record for folder in folders.values() for record in records_of(folder) if isinstance(record, Appraisal)]
     by_certificate = {record.certificate: record.worth for record in kept}
     return [by_certificate[one.identity] for one in server.chain.certificates]
 
 
-def check_appraised(folder: Path, server: ElectionServer) -> None:
+def check_appraised(folder: Path, server: DirectElections) -> None:
     """When this peer voted last, it knew the worth of all of history."""
     last = votes_of(folder)[-1]
     kept = {record.certificate for record in records_of(folder) if isinstance(record, Appraisal)}
@@ -170,7 +170,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by
         PeerProcesses(real_folders) as crew,
     ):
         crew.start_all(START_S)
-        in_processes = hold_all(ElectionServer(crew, roster.config(), Ed25519Verifier()), WHERE, 10)
+        in_processes = hold_all(DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier())), WHERE, 10)
         numbers = [process.number for process in crew.processes.values()]
         crew.stop_all(START_S)  # their notes are read below
     assert in_processes == in_memory == [cohort for cohort, _ in dense]

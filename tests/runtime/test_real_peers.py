@@ -24,12 +24,12 @@ from tests.runtime.real_kit import QUICK, START_S, Real, real, votes_of
 from fedelect.protocol import FRAME_LIMIT, encode
 from fedelect.protocol.messages import GossipMessage
 from fedelect.protocol.statements import SignedValue
-from fedelect.runtime.demo import ElectionServer
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity, renew
 from fedelect.runtime.launch import Ended, PeerProcesses
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Roster
+from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
 from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
@@ -43,7 +43,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts(tm
     roster, folders = make_federation(tmp_path / "memory", where)
     memory = MemoryCrew(folders, MemoryNetwork())
     try:
-        in_memory = hold_all(ElectionServer(memory, roster.config(), Ed25519Verifier()), where, 8)
+        in_memory = hold_all(DirectElections(memory, ElectionServer(roster.config(), Ed25519Verifier())), where, 8)
     finally:
         memory.close()
     with real(tmp_path / "real", where) as fed:

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
-from fedelect.errors import MissingSignalError
 from fedelect.flower.exchange import LOG
 from fedelect.flower.opinions import Survey, feedback_of, read_survey
 from fedelect.flower.rounds import Rounds, Trained
 from fedelect.flower.settings import About, OpinionSettings, label_of
+from fedelect.loop import conclude_slot
 from fedelect.records import from_array
 from fedelect.selectors import AbstractSelector
 from fedelect.vocabulary import ClientId, Feedback, Selection
@@ -183,12 +183,7 @@ class SelectorSource:
         if survey.given < needed:
             self.selector.abandon(selection)
             return f"{survey.given} opinions count and {needed} are needed"
-        try:
-            self.selector.tell(selection, self._feedback(survey))
-        except MissingSignalError as reason:
-            self.selector.abandon(selection)
-            return str(reason)
-        return None
+        return conclude_slot(self.selector, selection, self._feedback(survey))
 
     def _feedback(self, survey: Survey) -> Feedback:
         return feedback_of(

@@ -23,6 +23,7 @@ from fedelect.flower.saves import (
     unpack_arrays,
 )
 from fedelect.flower.settings import Settings
+from fedelect.loop import skipped_record, slot_record
 from fedelect.records import RunWriter, SlotRecord
 from fedelect.vocabulary import Selection
 
@@ -115,7 +116,8 @@ class RunLoop:
             selection = self._decides.decide(self.slot + 1, there, last, self._rounds, self._strategy)
         except NoElection as reason:
             LOG.warning("slot %d: nobody trains: %s", self.slot + 1, reason)
-            return self._finish(_skipped(self._label, self.slot + 1, str(reason), time.monotonic() - begun), last)
+            seconds = time.monotonic() - begun
+            return self._finish(skipped_record(self._label, self.slot + 1, str(reason), seconds=seconds), last)
         LOG.info(
             "slot %d of %d: elected %s%s",
             selection.slot,
@@ -138,20 +140,16 @@ class RunLoop:
         return self._finish(record, last)
 
     def _record(self, selection: Selection, trained: Trained, learnt: SlotOutcome, seconds: float) -> SlotRecord:
-        return SlotRecord(
-            selector=self._label,
-            trial=0,
-            slot=selection.slot,
-            status="done" if learnt.note is None else "abandoned",
-            cohort=selection.cohort,
-            arrivals=tuple(trained.arrivals[client] for client in selection.cohort),
+        return slot_record(
+            self._label,
+            selection,
+            arrivals=[trained.arrivals[client] for client in selection.cohort],
             rounds=trained.rounds,
             empty_rounds=trained.empty_rounds,
-            indices=selection.indices,
+            note=learnt.note,
             opinions=learnt.opinions,
             reward=learnt.reward,
             reward_noise=learnt.reward_noise,
-            note=learnt.note,
             seconds=seconds,
         )
 
@@ -194,18 +192,3 @@ class RunLoop:
 
 def _index(selection: Selection) -> str:
     return f" (index {', '.join(f'{value:.4f}' for value in selection.indices)})" if selection.indices else ""
-
-
-def _skipped(label: str, slot: int, reason: str, seconds: float) -> SlotRecord:
-    return SlotRecord(
-        selector=label,
-        trial=0,
-        slot=slot,
-        status="skipped",
-        cohort=(),
-        arrivals=(),
-        rounds=0,
-        empty_rounds=0,
-        note=reason,
-        seconds=seconds,
-    )

@@ -16,7 +16,7 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """The number of a slot, or how many; no other fits into a frame."""
 
 
-class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
+class BeginSlot(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
     """Elect who trains in `slot`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Begin(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_field
     certificates: tuple[str, ...] = ()
 
 
-class Recount(Struct, frozen=True, kw_only=True, tag="recount", forbid_unknown_fields=True):
+class ReplayCertificates(Struct, frozen=True, kw_only=True, tag="replay", forbid_unknown_fields=True):
     """Say `agreed` again for the certificates of slots after `after`, oldest first; for a server that missed some.
 
     Attributes:
@@ -52,7 +52,7 @@ class Stop(Struct, frozen=True, tag="stop", forbid_unknown_fields=True):
     """Close the links and end."""
 
 
-Command = Begin | Recount | Stop
+Command = BeginSlot | ReplayCertificates | Stop
 """What a host can be told."""
 
 
@@ -108,7 +108,7 @@ class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
     certificate: str
 
 
-class Recounted(Struct, frozen=True, kw_only=True, tag="recounted"):
+class ReplayDone(Struct, frozen=True, kw_only=True, tag="replayed"):
     """All that a `recount` asked for has been said; `last` is the slot of the last one if later ones were left out."""
 
     token: str
@@ -142,7 +142,7 @@ class Greeting(Struct, frozen=True, kw_only=True, tag="greeting"):
     slot_s: float
 
 
-Notice = Link | Ready | Missing | Phase | Agreed | Recounted | Skipped | Trouble | Greeting
+Notice = Link | Ready | Missing | Phase | Agreed | ReplayDone | Skipped | Trouble | Greeting
 """What a host says."""
 
 
@@ -188,17 +188,17 @@ SLOTS_NAME = "slots.jsonl"
 """Where a peer notes its slots, in its own folder."""
 
 
-def agreed(certificate: Certificate) -> Agreed:
+def agreed_notice(certificate: Certificate) -> Agreed:
     """What is said of a certificate."""
     return Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=encode(certificate).hex())
 
 
-def recounted(certificates: Iterable[Certificate], asked: Recount) -> list[Notice]:
+def replay(certificates: Iterable[Certificate], asked: ReplayCertificates) -> list[Notice]:
     """What is answered to a `recount`; the certificates are all that there are, oldest first."""
     wanted = [certificate for certificate in certificates if certificate.slot > asked.after]
     shown = wanted[: asked.most]
     last = shown[-1].slot if shown and len(shown) < len(wanted) else None
-    return [*map(agreed, shown), Recounted(token=asked.token, last=last)]
+    return [*map(agreed_notice, shown), ReplayDone(token=asked.token, last=last)]
 
 
 def encode_line(item: Command | Notice | SlotLog) -> bytes:
@@ -216,7 +216,7 @@ def decode_command(line: bytes) -> Command:
         ConfigurationError: It is none.
     """
     try:
-        return msgspec.json.decode(line, type=Begin | Recount | Stop)
+        return msgspec.json.decode(line, type=BeginSlot | ReplayCertificates | Stop)
     except _MALFORMED as error:
         raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
 
@@ -234,7 +234,7 @@ def decode_notice(line: bytes) -> Notice:
 
 
 _notices: msgspec.json.Decoder[Notice] = msgspec.json.Decoder(
-    Link | Ready | Missing | Phase | Agreed | Recounted | Skipped | Trouble | Greeting
+    Link | Ready | Missing | Phase | Agreed | ReplayDone | Skipped | Trouble | Greeting
 )
 
 

@@ -1,4 +1,4 @@
-"""What a peer must not forget, on disk: its records and its own opinions, each forced there before anybody hears of it.
+"""A peer's records and opinions on disk, each forced there before any message depends on it.
 
 An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its
 bytes (of earlier versions: without C and the second checksum). A crash in the middle of a write leaves an incomplete

@@ -64,7 +64,7 @@ class Ended:
 Said = tuple[int, Notice | Ended]
 """(client, what it said)."""
 
-Hears = Callable[[int, Notice | Ended], None]
+OnNotice = Callable[[int, Notice | Ended], None]
 """Told (client, notice) of whatever a peer says, from the thread that listens to it; must not raise."""
 
 
@@ -77,7 +77,7 @@ class PeerProcess:
         said: Where its notices go.
         wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
         control: Whether it listens on its control socket, too.
-        hears: Told of its notices too, at once.
+        on_notice: Told of its notices too, at once.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class PeerProcess:
         said: "queue.SimpleQueue[Said]",
         wrap: tuple[str, ...] = (),
         control: bool = False,
-        hears: Hears | None = None,
+        on_notice: OnNotice | None = None,
     ) -> None:
         self.client = client
-        self._hears = hears
+        self._on_notice = on_notice
         with open(folder / LOG_NAME, "ab") as log:
             try:
                 self._process = subprocess.Popen(
@@ -156,8 +156,8 @@ class PeerProcess:
         self._pass_on(Ended(self._process.wait()))
 
     def _pass_on(self, notice: Notice | Ended) -> None:
-        if self._hears is not None:
-            self._hears(self.client, notice)
+        if self._on_notice is not None:
+            self._on_notice(self.client, notice)
         self._said.put((self.client, notice))
 
 
@@ -167,7 +167,7 @@ class PeerProcesses:
     Args:
         folders: By client, the peer's folder.
         wraps: By client, what to put before its command.
-        hears: Told (client, notice) of whatever they say, at once, from other threads.
+        on_notice: Told (client, notice) of whatever they say, at once, from other threads.
         control: Whether the peers listen on their control sockets, too.
     """
 
@@ -175,11 +175,11 @@ class PeerProcesses:
         self,
         folders: Mapping[int, Path],
         wraps: Mapping[int, tuple[str, ...]] | None = None,
-        hears: Hears | None = None,
+        on_notice: OnNotice | None = None,
         *,
         control: bool = False,
     ) -> None:
-        self._hears = hears
+        self._on_notice = on_notice
         self._folders = dict(folders)
         self._wraps = dict(wraps or {})
         self._control = control
@@ -204,7 +204,9 @@ class PeerProcesses:
                 raise RunError(f"peer {client} runs as process {before.number}; kill it before it is started again")
             before.end(time.monotonic())
         wrap = self._wraps.get(client, ())
-        self._running[client] = PeerProcess(client, self._folders[client], self._said, wrap, self._control, self._hears)
+        self._running[client] = PeerProcess(
+            client, self._folders[client], self._said, wrap, self._control, self._on_notice
+        )
 
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""

@@ -46,20 +46,20 @@ from fedelect.protocol.effects import (
 )
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
-    Begin,
+    BeginSlot,
     Link,
     Missing,
     Notice,
     Phase,
     Ready,
-    Recount,
+    ReplayCertificates,
     Skipped,
     SlotLog,
     Stop,
     Trouble,
-    agreed,
+    agreed_notice,
     encode_line,
-    recounted,
+    replay,
 )
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
@@ -163,10 +163,10 @@ class Node:
         elif isinstance(event, LinkUp | LinkDown):
             if self._links.changed(event.neighbour, isinstance(event, LinkUp), self._clock()):
                 self._carry_out(self._peer.neighbour_back(event.neighbour))
-        elif isinstance(event, Begin):
+        elif isinstance(event, BeginSlot):
             self._begin(event)
-        elif isinstance(event, Recount):
-            for notice in recounted(self._peer.chain.certificates, event):
+        elif isinstance(event, ReplayCertificates):
+            for notice in replay(self._peer.chain.certificates, event):
                 self._tell(notice)
 
     def _receive(self, frame: Frame) -> None:
@@ -197,7 +197,7 @@ class Node:
             names = {one: f"{one} ({self._addresses[one]})" if one in self._addresses else str(one) for one in missing}
             self._tell(Missing.after(self._missing_after_s, names))
 
-    def _begin(self, begin: Begin) -> None:
+    def _begin(self, begin: BeginSlot) -> None:
         self._learn(begin)
         if self._peer.state in OPEN_STATES and self._peer.slot == begin.slot:
             return  # said again, by somebody who did not know: it goes on
@@ -221,10 +221,10 @@ class Node:
         self._log = SlotLog(slot=begin.slot, judged=begin.judged, opinion=begin.opinion, began_s=now)
         self._carry_out(effects)
 
-    def _no_part(self, begin: Begin, reason: str) -> None:
+    def _no_part(self, begin: BeginSlot, reason: str) -> None:
         self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {reason}"))
 
-    def _learn(self, begin: Begin) -> None:
+    def _learn(self, begin: BeginSlot) -> None:
         try:
             certificates = [decode_record(bytes.fromhex(text)) for text in begin.certificates]
             known = [one for one in certificates if isinstance(one, Certificate)]
@@ -273,7 +273,7 @@ class Node:
     def _note(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
             self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=self._clock())
-            self._tell(agreed(effect.certificate))
+            self._tell(agreed_notice(effect.certificate))
         elif isinstance(effect, SlotSkipped):
             self._amend(reason=effect.reason, ended_s=self._clock())
             self._tell(Skipped(slot=effect.slot, reason=effect.reason))

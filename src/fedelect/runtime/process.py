@@ -1,8 +1,8 @@
 """A real peer as a process: its folder, commands on standard input, notices on standard output.
 
-It ends when it is told to, by SIGTERM, or when its input ends because whoever started it is gone; then within `END_S`
-seconds, whatever it is doing. With `control` it says and hears the same on a socket in the folder, for programs that
-come and go. Keys, opinions and beliefs never leave the folder but as the protocol sends them.
+It ends on the command `stop`, by SIGTERM, or when its input ends because the process that started it is gone; then
+within `END_S` seconds. With `control` the same commands and notices pass through a socket in the folder, for programs
+that come and go. Keys, opinions and beliefs leave the folder only as the protocol sends them.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError, FedelectError
 from fedelect.runtime.control import Control
-from fedelect.runtime.host_messages import Begin, Greeting, Notice, Stop, Trouble, decode_command, encode_line
+from fedelect.runtime.host_messages import BeginSlot, Greeting, Notice, Stop, Trouble, decode_command, encode_line
 from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
@@ -108,7 +108,7 @@ def serve(
     """Be the peer of `folder` until told to stop.
 
     Args:
-        folder: A peer's folder, see `fedelect.runtime.identity.found`.
+        folder: A peer's folder, see `fedelect.runtime.identity.create_federation`.
         commands: Lines with commands.
         tell: What to do with notices; called from several threads.
         stay: Whether to stay when the commands end.
@@ -142,7 +142,7 @@ def serve(
         )
         over = threading.Event()
         ends.callback(over.set)
-        mind_expiry(identity, tell, over)
+        warn_before_expiry(identity, tell, over)
         threading.Thread(target=_read, args=(folder, commands, inbox, tell, stay), daemon=True).start()
         node.run()
 
@@ -163,7 +163,7 @@ def _with_control(
     return tell_all
 
 
-def mind_expiry(
+def warn_before_expiry(
     identity: Identity, tell: Callable[[Notice], None], over: threading.Event, every_s: float = DAY_S
 ) -> threading.Thread:
     """Warn that the certificate in use will expire: at once, and every day until `over` is set.
@@ -204,14 +204,14 @@ def _read(folder: Path, commands: Lines, inbox: Inbox, tell: Callable[[Notice], 
 def _obey(folder: Path, line: bytes, inbox: Inbox, tell: Callable[[Notice], None]) -> None:
     try:
         command = decode_command(line)
-        inbox.put(_with_opinion(folder, command) if isinstance(command, Begin) else command)
+        inbox.put(_with_opinion(folder, command) if isinstance(command, BeginSlot) else command)
     except FedelectError as error:
         tell(Trouble(text=str(error)))
     except Exception as error:  # whatever a line, or a file that it names, can cause: the peer goes on
         tell(Trouble(text=f"a command could not be carried out: {type(error).__name__}: {error}"))
 
 
-def _with_opinion(folder: Path, begin: Begin) -> Begin:
+def _with_opinion(folder: Path, begin: BeginSlot) -> BeginSlot:
     if begin.model is None:
         return begin
     opinion = judge_on_own_share(folder, Path(begin.model))

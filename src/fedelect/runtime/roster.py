@@ -1,14 +1,17 @@
 """Who is in the federation and how it elects: the file that all peers and the server share. Nothing in it is secret."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
 
+from fedelect.analytics import LinkedClients, link_couplings
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import ElectionSettings, PeerConfig
+from fedelect.scenario import ScenarioConfig
+from fedelect.seeds import derive
 
 ROSTER_NAME = "roster.json"
 """What the file is called in every folder."""
@@ -89,3 +92,19 @@ def read_roster(folder: Path) -> Roster:
 def encode_roster(roster: Roster) -> bytes:
     """The bytes of the file; floats survive the journey to the last bit."""
     return msgspec.json.format(msgspec.json.encode(roster), indent=1) + b"\n"
+
+
+def settings_for(config: ScenarioConfig, *, seed: int, rule: str = "bp-ucb", **settings: Any) -> ElectionSettings:
+    """Settings of an election among a scenario's clients: those of the simulator's `peers` in trial 0 with this seed.
+
+    `settings` may hold any other attribute of `ElectionSettings`. The exploration is written out, so that a roster
+    does not depend on the default of a version.
+    """
+    chosen = ElectionSettings.for_scenario(config, seed=derive(seed, "selection", 0), rule=rule, **settings)
+    return replace(chosen, exploration=chosen.exploration_weight)
+
+
+def couplings_for(linked: LinkedClients) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...]]:
+    """Return the scenario's links, and J of each."""
+    edges = tuple((int(one), int(other)) for one, other in linked.edges)
+    return edges, tuple(link_couplings(linked).tolist())

@@ -15,7 +15,7 @@ from fedelect.runtime.identity import (
     SIGNING_KEY_NAME,
     TLS_KEY_NAME,
     Authority,
-    found,
+    create_federation,
     new_signing_key,
     read_identity,
 )
@@ -27,7 +27,7 @@ SETTINGS = ElectionSettings(budget=1, exploration=0.1 + 0.2)
 
 @pytest.fixture
 def fed(tmp_path: Path) -> Path:
-    found(
+    create_federation(
         tmp_path / "fed",
         addresses=("127.0.0.1:7001", "localhost:7002", "[::1]:7003"),
         edges=((0, 1), (1, 2)),
@@ -51,7 +51,7 @@ def test_each_folder_is_all_its_peer_needs_and_holds_only_its_own_secrets(fed: P
 def test_clients_can_bring_their_own_keys_and_no_secret_to_sign_with_is_dealt(tmp_path: Path) -> None:
     keys = [new_signing_key(tmp_path / f"mine{client}") for client in range(2)]
     arguments: dict[str, Any] = {"addresses": ("a:1", "b:1"), "edges": ((0, 1),), "couplings": (0.1,)}
-    roster = found(tmp_path / "fed", **arguments, settings=SETTINGS, keys=keys)
+    roster = create_federation(tmp_path / "fed", **arguments, settings=SETTINGS, keys=keys)
     assert roster.config().keys == tuple(keys)
     assert not list((tmp_path / "fed").rglob(SIGNING_KEY_NAME))
     with pytest.raises(ConfigurationError, match=f"cannot read .*{SIGNING_KEY_NAME}"):
@@ -62,14 +62,14 @@ def test_clients_can_bring_their_own_keys_and_no_secret_to_sign_with_is_dealt(tm
         new_signing_key(tmp_path / "mine1")
     for wrong, match in ((keys[:1], "got 1 keys"), ([keys[0], b"short"], r"of \[5, 32\] bytes")):
         with pytest.raises(ConfigurationError, match=match):
-            found(tmp_path / "other", **arguments, settings=SETTINGS, keys=wrong)
+            create_federation(tmp_path / "other", **arguments, settings=SETTINGS, keys=wrong)
     with pytest.raises(ConfigurationError, match="2 different public keys"):
-        found(tmp_path / "other", **arguments, settings=SETTINGS, keys=[keys[0]] * 2)
+        create_federation(tmp_path / "other", **arguments, settings=SETTINGS, keys=[keys[0]] * 2)
 
 
 def test_a_folder_with_keys_is_never_overwritten(fed: Path) -> None:
     with pytest.raises(ConfigurationError, match="not empty"):
-        found(fed, addresses=("a:1",), edges=(), couplings=(), settings=SETTINGS)
+        create_federation(fed, addresses=("a:1",), edges=(), couplings=(), settings=SETTINGS)
 
 
 @pytest.mark.parametrize("name", [CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME, ROSTER_NAME])

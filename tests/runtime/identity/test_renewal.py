@@ -18,12 +18,12 @@ from fedelect.runtime.identity import (
     TLS_KEY_NAME,
     VALID_DAYS,
     Authority,
-    found,
+    create_federation,
     read_identity,
     renew,
 )
 from fedelect.runtime.identity.files import CA_KEY_NAME
-from fedelect.runtime.process import mind_expiry, serve
+from fedelect.runtime.process import serve, warn_before_expiry
 from fedelect.runtime.roster import ROSTER_NAME
 from fedelect.runtime.transport import MemoryNetwork, MemoryTransport
 
@@ -35,7 +35,7 @@ def fed(tmp_path: Path) -> Path:
 
 def federation(out: Path) -> Path:
     addresses = ("127.0.0.1:7001", "localhost:7002")
-    found(out, addresses=addresses, edges=((0, 1),), couplings=(0.1,), settings=ElectionSettings(budget=1))
+    create_federation(out, addresses=addresses, edges=((0, 1),), couplings=(0.1,), settings=ElectionSettings(budget=1))
     return out
 
 
@@ -185,7 +185,7 @@ def test_a_peer_that_stays_up_says_it_again_until_it_ends(fed: Path) -> None:
         if len(said) == 3:
             over.set()
 
-    thread = mind_expiry(read_identity(fed / "peer01"), tell, over, every_s=0.01)
+    thread = warn_before_expiry(read_identity(fed / "peer01"), tell, over, every_s=0.01)
     assert len(said) >= 1
     thread.join(60.0)
     assert (

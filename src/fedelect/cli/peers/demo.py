@@ -50,8 +50,8 @@ def demo(
                 source,
                 out,
                 command=shlex.join(["fedelect", *sys.argv[1:]]),
-                progress=lambda held, training: view.held(held),
-                hears=view.hear,
+                on_result=view.show_result,
+                on_notice=view.show_notice,
             )
     except KeyboardInterrupt:
         console.print("stopped; no peer is left running", highlight=False)

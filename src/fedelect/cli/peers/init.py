@@ -62,13 +62,13 @@ def init(
 
     Whoever runs this without --keys holds all secrets for a moment: it must not be whoever runs the FL server.
     """
-    from fedelect.runtime.demo import couplings_for, settings_for
-    from fedelect.runtime.identity import found
+    from fedelect.runtime.identity import create_federation
+    from fedelect.runtime.roster import couplings_for, settings_for
 
     config = sized(read_config(scenario), clients, budget)
     topology = draw_topology(config.topology, config.clients, seed=config.seed)
     edges, couplings = couplings_for(_Linked(config, config.clients, topology.edges, topology.edge_lengths_km))
-    roster = found(
+    roster = create_federation(
         out,
         addresses=_addresses(hosts, config.clients),
         edges=edges,

@@ -16,7 +16,7 @@ from fedelect.runtime.host_messages import Agreed, Link, Notice, Phase, Skipped
 from fedelect.runtime.launch import Ended
 
 if TYPE_CHECKING:
-    from fedelect.runtime.demo import ElectionResult
+    from fedelect.runtime.server import ElectionResult
 
 
 @dataclass
@@ -54,7 +54,7 @@ class PeersView:
         self._began_s: float | None = None
         self._ended_s: float | None = None
 
-    def hear(self, client: int, notice: Notice | Ended) -> None:
+    def show_notice(self, client: int, notice: Notice | Ended) -> None:
         """A peer said something, or its process is gone."""
         with self._lock:
             row = self._rows[client]
@@ -74,7 +74,7 @@ class PeersView:
             elif isinstance(notice, Ended):
                 row.phase, row.links = "gone", 0
 
-    def held(self, held: "ElectionResult") -> None:
+    def show_result(self, held: "ElectionResult") -> None:
         """The server is done with a slot: it has a certificate and has trained, or it has not."""
         with self._lock:
             if held.slot > self._slots:  # the last model has been judged: that is all

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast, final
@@ -17,8 +17,9 @@ from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Outcome, Re
 from fedelect.flower.exchange import LOG, Enough
 from fedelect.flower.rounds import Rounds, Trained
 from fedelect.flower.settings import About
-from fedelect.protocol import Admission, Certificate, CertificateChain, decode_record, encode
+from fedelect.protocol import CertificateChain
 from fedelect.runtime.roster import read_roster
+from fedelect.runtime.server import ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.vocabulary import ClientId, Selection
 
@@ -38,16 +39,19 @@ class CertificateSource:
 
     Attributes:
         roster: The roster.
-        chain: The certificates so far.
     """
 
     def __init__(self, roster: Path) -> None:
         self.roster = read_roster(roster)
-        self._config = self.roster.config()
-        self.chain = CertificateChain(self._config, Ed25519Verifier())
+        self._server = ElectionServer(self.roster.config(), Ed25519Verifier())
         self._judged = 0  # the slot that the model in hand was trained in
         self._restored = False
         self._said = ""  # how the last election went, in words
+
+    @property
+    def chain(self) -> CertificateChain:
+        """The certificates so far."""
+        return self._server.chain
 
     @property
     def about(self) -> About:
@@ -60,16 +64,16 @@ class CertificateSource:
             parameters={name: value for name, value in settings.items() if name not in elsewhere},
             framework="da",
             seed=self.roster.settings.seed,
-            clients=self._config.clients,
-            budget=self._config.settings.budget,
-            scenario={"configuration": self._config.digest.hex()},
+            clients=self._server.config.clients,
+            budget=self._server.config.settings.budget,
+            scenario={"configuration": self._server.config.digest.hex()},
             edges=self.roster.edges,
         )
 
     @property
     def needed(self) -> int:
         """As many as must sign."""
-        return self._config.quorum
+        return self._server.config.quorum
 
     @property
     def used(self) -> bool:
@@ -109,16 +113,13 @@ class CertificateSource:
 
     def state(self) -> dict[str, Any]:
         """The certificates, and the slot that the model was trained in."""
-        certificates = [encode(certificate) for certificate in self.chain.certificates]
-        return {"version": 1, "judged": self._judged, "certificates": certificates}
+        return {"version": 1, "judged": self._judged, "certificates": self._server.frames}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Verify saved certificates anew, and go on from them."""
         try:
-            records = [decode_record(frame) for frame in state["certificates"]]
             self._judged = int(state["judged"])
-            self.chain = CertificateChain(self._config, Ed25519Verifier())
-            self.chain.extend([record for record in records if isinstance(record, Certificate)])
+            self._server.restore(state["certificates"])
             self._restored = True
         except (KeyError, TypeError, ValueError, RemoteProtocolError) as error:
             raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
@@ -132,14 +133,16 @@ class CertificateSource:
         if self.chain.slot >= slot:  # history as the peers showed it is ahead of this run
             self._said = "the clients' elections are past it"
             return
-        after, only, whole = self.chain.slot, None, False
+        self._server.begin(slot)
+        after, only = self.chain.slot, None
         outcomes: dict[ClientId, Outcome | None] = {}
         while True:
             shown = self._ask(slot, after, only, outcomes, model, rounds, strategy)
+            unlinked = self._server.take_unlinked()
             if self.chain.slot >= slot:
                 break
-            if shown.unlinked and not whole:
-                after, only, whole = 0, shown.unlinked, True
+            if unlinked:
+                after, only = 0, unlinked
             elif shown.last > after and shown.agreed:  # an answer holds no more than `MOST_CERTIFICATES`
                 after, only = shown.last, shown.agreed
             else:
@@ -161,14 +164,14 @@ class CertificateSource:
         strategy: Strategy,
     ) -> "_Shown":
         """Ask these (None: everybody that is there) to elect, and note in `outcomes` how it went at each."""
-        last = tuple(encode(certificate) for certificate in self.chain.certificates[-1:])
+        last = self._server.last_frames
 
         def request(client: ClientId) -> Any:
             return Request(
                 slot=slot,
                 judged=self._judged,
                 client=client,
-                configuration=self._config.digest,
+                configuration=self._server.config.digest,
                 after=after,
                 certificates=last,
             ).record()
@@ -184,7 +187,8 @@ class CertificateSource:
             try:
                 answer = self._read(reply, slot)
                 outcomes[client] = answer.outcome
-                self._admit(answer.certificates, shown, client)
+                for frame in answer.certificates:
+                    shown.last = max(shown.last, self._server.admit(frame, client))
                 shown.agreed += [client] if answer.outcome == "agreed" else []
             except RemoteProtocolError as reason:
                 failures[client], outcomes[client] = f"its answer counts for nothing: {reason}", None
@@ -197,10 +201,11 @@ class CertificateSource:
         return shown
 
     def _decided_by(self, reply: Message, slot: int) -> bool:
-        """Whether the slot's certificate is known, with what this answer shows."""
+        """Return whether the slot's certificate is known, with what this answer shows."""
         with contextlib.suppress(RemoteProtocolError):  # it is read again, and named, when all are there
-            self._admit(self._read(reply, slot).certificates)
-        return self.chain.at(slot) is not None
+            for frame in self._read(reply, slot).certificates:
+                self._server.admit(frame)
+        return self._server.elected is not None
 
     def _read(self, reply: Message, slot: int) -> Answer:
         try:
@@ -210,26 +215,10 @@ class CertificateSource:
         except Exception as error:  # what Flower makes of hostile bytes
             raise RemoteProtocolError(f"it cannot be read: {type(error).__name__}") from error
 
-    def _admit(self, frames: Sequence[bytes], shown: "_Shown | None" = None, client: ClientId = 0) -> None:
-        """Add what verifies, oldest first; what a client showed is noted in `shown`.
-
-        Raises:
-            RemoteProtocolError: Something among it is no certificate of this election; what came before is kept.
-        """
-        shown = _Shown() if shown is None else shown
-        for frame in frames:
-            certificate = decode_record(frame)
-            if not isinstance(certificate, Certificate):
-                raise RemoteProtocolError(f"it shows a {type(certificate).__name__} in place of a certificate")
-            if self.chain.add(certificate) is Admission.UNLINKED and client not in shown.unlinked:
-                shown.unlinked.append(client)
-            shown.last = max(shown.last, certificate.slot)
-
 
 @dataclass(slots=True)
 class _Shown:
-    """What clients showed: who has the slot's certificate, whose could not be linked, and the last slot of all."""
+    """What clients showed: the clients that have the slot's certificate, and the last slot of all."""
 
     agreed: list[ClientId] = field(default_factory=list)
-    unlinked: list[ClientId] = field(default_factory=list)
     last: int = 0

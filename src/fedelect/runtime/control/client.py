@@ -11,12 +11,12 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.runtime.control.server import LONGEST_LINE, dial, socket_path
 from fedelect.runtime.host_messages import (
     Agreed,
-    Begin,
+    BeginSlot,
     Command,
     Greeting,
     Notice,
-    Recount,
-    Recounted,
+    ReplayCertificates,
+    ReplayDone,
     Skipped,
     decode_notice,
     encode_line,
@@ -108,10 +108,10 @@ class ControlClient:
         """
         until = time.monotonic() + within_s
         found: dict[int, str] = {}
-        recounted = self._recount(after, found, until)
-        if recounted:  # decided or not: its opinion may still count
-            self.tell(Begin(slot=slot, judged=judged, opinion=opinion, certificates=certificates))
-        while recounted and slot not in found and (notice := self._next(until)) is not None:
+        replayed = self._replay(after, found, until)
+        if replayed:  # decided or not: its opinion may still count
+            self.tell(BeginSlot(slot=slot, judged=judged, opinion=opinion, certificates=certificates))
+        while replayed and slot not in found and (notice := self._next(until)) is not None:
             if isinstance(notice, Agreed) and notice.slot > after:
                 found[notice.slot] = notice.certificate
             if isinstance(notice, Skipped) and notice.slot == slot:
@@ -119,16 +119,16 @@ class ControlClient:
         reason = "" if slot in found else f"the peer had not decided within {within_s:g} s"
         return ElectionReply(_in_order(found), slot in found, reason)
 
-    def _recount(self, after: int, found: dict[int, str], until: float) -> bool:
+    def _replay(self, after: int, found: dict[int, str], until: float) -> bool:
         """Have all certificates after a slot shown, a page at a time; returns whether there was time for it."""
         last: int | None = after
         while last is not None:
             token = secrets.token_hex(8)  # others are answered here, too
-            self.tell(Recount(after=last, most=PAGE, token=token))
+            self.tell(ReplayCertificates(after=last, most=PAGE, token=token))
             while (notice := self._next(until)) is not None:
                 if isinstance(notice, Agreed) and notice.slot > after:
                     found[notice.slot] = notice.certificate
-                if isinstance(notice, Recounted) and notice.token == token:
+                if isinstance(notice, ReplayDone) and notice.token == token:
                     last = notice.last
                     break
             else:

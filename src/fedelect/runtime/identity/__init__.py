@@ -2,7 +2,7 @@
 
 from fedelect.runtime.identity.authority import VALID_DAYS, Authority
 from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, PUBLIC_PREFIX, SIGNING_KEY_NAME, TLS_KEY_NAME
-from fedelect.runtime.identity.folders import Identity, found, member_names, new_signing_key, read_identity
+from fedelect.runtime.identity.folders import Identity, create_federation, member_names, new_signing_key, read_identity
 from fedelect.runtime.identity.renewal import RENEW_DAYS, Renewed, renew
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "Authority",
     "Identity",
     "Renewed",
-    "found",
+    "create_federation",
     "member_names",
     "new_signing_key",
     "read_identity",

@@ -64,7 +64,7 @@ def member_names(clients: int) -> tuple[str, ...]:
     return tuple(f"peer{client:02d}" for client in range(clients))
 
 
-def found(
+def create_federation(
     out: Path,
     *,
     addresses: Sequence[str],
