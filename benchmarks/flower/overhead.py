@@ -102,7 +102,7 @@ def measure(kind: str, slots: int) -> list[dict[str, float]]:
             Bare(fraction_train=K / N).start(grid, arrays, num_rounds=slots * L)
             return
         from fedelect.flower import GoalDirected
-        from fedelect.flower.drive import RunLoop
+        from fedelect.flower.run_loop import RunLoop
         from fedelect.selectors import QuickInitUcb
 
         exchange = importlib.import_module("fedelect.flower.exchange")

@@ -53,7 +53,7 @@ def main() -> int:
     dataset = load_dataset(config.data.source)
     world = build_scenario(config, dataset)
     with reserve_addresses(world.clients) as addresses:
-        roster = found_federation(out, world, addresses, seed=given.seed)
+        roster = write_federation(out, world, addresses, seed=given.seed)
         (out / "scenario.toml").write_text(scenario_toml(config), encoding="utf-8")
         pace = min(15.0, os.getloadavg()[0] / 2) if given.pace is None else given.pace
         status = deploy(out, world, roster, seed=given.seed, pace=pace, witness=given.witness)
@@ -74,7 +74,7 @@ def sized(config: ScenarioConfig, clients: int | None, slots: int | None) -> Sce
     return msgspec.structs.replace(config, clients=number, budget=budget, slots=slots or config.slots, data=data)
 
 
-def found_federation(out: Path, world: Scenario, addresses: tuple[str, ...], *, seed: int) -> Roster:
+def write_federation(out: Path, world: Scenario, addresses: tuple[str, ...], *, seed: int) -> Roster:
     """Keys, certificates and roster in OUT/fed, and every client's own data, and nobody else's, in OUT/data."""
     edges, couplings = couplings_for(world)
     settings = settings_for(world.config, seed=seed, max_faulty=1, slot_s=SLOT_S, silent_intervals=SILENT_INTERVALS)

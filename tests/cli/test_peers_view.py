@@ -9,7 +9,7 @@ from fedelect.cli.peers.view import PeersView
 from fedelect.protocol import Certificate
 from fedelect.protocol.statements import Statement
 from fedelect.runtime.host_messages import Agreed, Link, Phase, Skipped
-from fedelect.runtime.launch import Ended
+from fedelect.runtime.launch import ProcessEnded
 from fedelect.runtime.server import ElectionResult
 
 
@@ -68,7 +68,7 @@ def test_a_line_follows_what_its_peer_says_and_messages_add_up_over_slots(view: 
     view.show_notice(1, phase(2, "exchanging", 3))
     assert shown(view)[2] == ["1", "exchanging", "1", "0", "1", "0", "13", "13.0"]
     view.show_notice(1, Skipped(slot=2, reason="alone"))
-    view.show_notice(1, Ended(-9))
+    view.show_notice(1, ProcessEnded(-9))
     assert shown(view)[2] == ["1", "gone", "0", "0", "1", "1", "13", "13.0"]
 
 
@@ -96,7 +96,7 @@ def test_time_left_follows_from_the_slots_so_far_and_the_end_keeps_what_was(view
         view.show_result(held(slot))
     view.show_result(held(5))  # the last model is only judged
     clock.now_s += 500.0
-    view.show_notice(0, Ended(0))
+    view.show_notice(0, ProcessEnded(0))
     lines = shown(view)
     assert lines[1][:2] == ["0", "exchanging"] and lines[1][3] == "4"
     assert lines[4][:3] == ["server", "is", "done;"] and lines[5][-3:] == ["0:30", "0:00", "left"]

@@ -13,9 +13,9 @@ from flwr.clientapp.typing import Mod
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, FakeNode, Worker, federation, initial_arrays
-from tests.flower.what_the_server_sees import Fields, Received
+from tests.flower.server_view import Fields, Received
+from tests.runtime.control.controlled_peers import ControlledPeers
 from tests.runtime.federation_kit import Place, make_federation, place
-from tests.runtime.peers_beside import BesidePeers
 
 from fedelect.flower import ELECTION_ACTION, ElectionMod, PeerElected
 from fedelect.records import read_run
@@ -71,7 +71,7 @@ class Federation:
     out: Path
     grid: WatchedGrid
     workers: list[Worker]
-    peers: BesidePeers
+    peers: ControlledPeers
     said: dict[int, float]
     where: Place
     apps: dict[int, ClientApp] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def elective(
     _, folders = make_federation(out / "fed", where, **settings)
     grid, workers = federation(where.clients)
     watched = WatchedGrid(grid.nodes)
-    peers = BesidePeers(folders)
+    peers = ControlledPeers(folders)
     made = Federation(out, watched, workers, peers, {}, where)
     try:
         for worker in workers:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from flwr.app import ConfigRecord
-from tests.flower.what_the_server_sees import Fields, Received, complaints, stored_leaks
+from tests.flower.server_view import Fields, Received, complaints, stored_leaks
 from tests.leaks import peer_secrets
 
 from fedelect.datasets import load_dataset

@@ -9,7 +9,7 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_array
 from tests.flower.test_goal_directed import L, N, directed
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.flower.nodes import Clients, Directory, in_order
+from fedelect.flower.nodes import Clients, Directory, sort_names
 
 
 def calls_itself(name: str | int | None) -> FakeNode:
@@ -86,9 +86,9 @@ def test_of_two_nodes_with_one_name_the_last_to_come_counts(caplog: pytest.LogCa
 def test_a_stranger_takes_no_part_once_all_clients_are_known(caplog: pytest.LogCaptureFixture) -> None:
     grid, _ = federation(3)
     clients = Clients(Directory(grid), 3)
-    assert len(clients.where()) == 3
+    assert len(clients.locate()) == 3
     grid.nodes.append(FakeNode(node_id=999, name="stranger"))
-    assert len(clients.where()) == 3 and "stranger takes no part" in caplog.text
+    assert len(clients.locate()) == 3 and "stranger takes no part" in caplog.text
     assert clients.missing([0, 2]) == "site-1" and clients.missing([0, 1, 2]) == "nobody"
 
 
@@ -101,8 +101,8 @@ def test_names_must_differ() -> None:
 
 
 def test_numbers_in_names_are_ordered_as_numbers() -> None:
-    assert in_order(["10", "9", "b2", "b10", "a"]) == ["9", "10", "a", "b2", "b10"]
-    assert in_order(["01", "1"]) == ["01", "1"]
+    assert sort_names(["10", "9", "b2", "b10", "a"]) == ["9", "10", "a", "b2", "b10"]
+    assert sort_names(["01", "1"]) == ["01", "1"]
 
 
 def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_node_that_never_answers_is_asked_twice_and_then_left_alone(monkeypatc
 
 
 def test_a_name_of_thousands_of_digits_stops_nothing() -> None:
-    assert in_order(["9" * 5000, "8" * 5000, "site 10", "07"]) == ["07", "8" * 5000, "9" * 5000, "site 10"]
+    assert sort_names(["9" * 5000, "8" * 5000, "site 10", "07"]) == ["07", "8" * 5000, "9" * 5000, "site 10"]
 
 
 @pytest.mark.parametrize("name", ["7" * 5000, "x" * 101, "site\n3", "\x1b[2J", "\u202esite"])
@@ -143,11 +143,11 @@ def test_nobody_takes_a_registered_clients_place_by_saying_its_name(
     clients = Clients(directory, 3, ["site-0", "site-1", "site-2"])
     for newcomer in (impostor, true) if impostor_first else (true, impostor):
         grid.nodes.append(newcomer)
-        there = clients.where()
+        there = clients.locate()
     assert there[1] == true.node_id
     assert f"node {impostor.node_id} calls itself site-1, a name registered for another" in caplog.text
     grid.nodes.remove(true)
-    assert 1 not in clients.where()  # not even while it is away
+    assert 1 not in clients.locate()  # not even while it is away
 
 
 def test_a_registered_name_stays_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
@@ -157,6 +157,6 @@ def test_a_registered_name_stays_taken_when_the_run_is_resumed(tmp_path: Path) -
     grid.nodes = [node for node in grid.nodes if node.name != "site-1"] + [impostor]
     clients = Clients(Directory(grid), N)
     clients.recall([f"site-{client}" for client in range(N)], ["site-1"])
-    assert 1 not in clients.where() and len(clients.where()) == N - 1
+    assert 1 not in clients.locate() and len(clients.locate()) == N - 1
     checkpoint = max((tmp_path / "run" / "checkpoint").iterdir())
     assert b"registered" in checkpoint.read_bytes() and len(workers) == N

@@ -15,7 +15,7 @@ from fedelect.analytics import democratized_feedback
 from fedelect.runtime.host_messages import Command, Notice, Stop
 from fedelect.runtime.identity import create_federation, member_names, read_identity
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.launch import Ended, reserve_addresses
+from fedelect.runtime.launch import ProcessEnded, reserve_addresses
 from fedelect.runtime.node import Node
 from fedelect.runtime.roster import Roster, couplings_for, settings_for
 from fedelect.runtime.server import DirectElections
@@ -100,7 +100,7 @@ def listening_federation(out: Path, where: Place, **settings: Any) -> Iterator[t
         yield make_federation(out, where, at=at, **settings)
 
 
-class MemoryCrew:
+class MemoryPeers:
     """Peers in threads of this process over a memory network, behind the same interface as real processes.
 
     All links are up before any peer runs, and those of a peer that is started again before its `start` returns: no
@@ -109,8 +109,8 @@ class MemoryCrew:
 
     def __init__(self, folders: Mapping[int, Path], network: MemoryNetwork) -> None:
         self._folders, self.network = dict(folders), network
-        self.said: queue.SimpleQueue[tuple[int, Notice | Ended]] = queue.SimpleQueue()
-        self.heard: list[tuple[int, Notice | Ended]] = []
+        self.said: queue.SimpleQueue[tuple[int, Notice | ProcessEnded]] = queue.SimpleQueue()
+        self.heard: list[tuple[int, Notice | ProcessEnded]] = []
         self._running: dict[int, tuple[threading.Thread, Inbox]] = {}
         for thread in [self._prepare(client, LONG_S) for client in folders]:
             thread.start()
@@ -163,7 +163,7 @@ class MemoryCrew:
     def tell(self, client: int, command: Command) -> None:
         self._running[client][1].put(command)
 
-    def listen(self, finished: Callable[[int, Notice | Ended], bool], within_s: float) -> bool:
+    def listen(self, finished: Callable[[int, Notice | ProcessEnded], bool], within_s: float) -> bool:
         until = time.monotonic() + within_s
         while (left := until - time.monotonic()) > 0.0:
             try:

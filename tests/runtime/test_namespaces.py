@@ -11,7 +11,7 @@ import pytest
 from tests.runtime.federation_kit import dense_cohorts, hold_all, make_federation, opinions_of, place
 
 from fedelect.runtime.host_messages import Agreed, Link, Notice, Skipped
-from fedelect.runtime.launch import Ended, PeerProcesses
+from fedelect.runtime.launch import PeerProcesses, ProcessEnded
 from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 
@@ -97,7 +97,7 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
     roster, folders = make_federation(
         tmp_path / "fed", place(), at=lab.addresses, max_faulty=1, resend_s=0.3, silent_intervals=5, slot_s=20.0
     )
-    heard: list[tuple[int, Notice | Ended]] = []
+    heard: list[tuple[int, Notice | ProcessEnded]] = []
     with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
         crew.start_all(START_S)
         server = DirectElections(
@@ -113,7 +113,7 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
         lab.rules()
         waiting = {(client, other) for client in (0, 1) for other in (2, 3, 4)}
 
-        def healed(client: int, notice: Notice | Ended) -> bool:
+        def healed(client: int, notice: Notice | ProcessEnded) -> bool:
             if isinstance(notice, Link) and notice.up:
                 waiting.discard((client, notice.neighbour))
             return not waiting
@@ -123,16 +123,16 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
     assert [one.slot for one in server.chain.certificates] == [1, 2, 3, 4, 5]
 
 
-def _noted(heard: list[tuple[int, Notice | Ended]], client: int, notice: Notice | Ended) -> bool:
+def _noted(heard: list[tuple[int, Notice | ProcessEnded]], client: int, notice: Notice | ProcessEnded) -> bool:
     heard.append((client, notice))
     return True
 
 
-def _agreed(notice: Notice | Ended, slot: int) -> bool:
+def _agreed(notice: Notice | ProcessEnded, slot: int) -> bool:
     return isinstance(notice, Agreed) and notice.slot == slot
 
 
-def gave_up(heard: list[tuple[int, Notice | Ended]], slot: int) -> set[int]:
+def gave_up(heard: list[tuple[int, Notice | ProcessEnded]], slot: int) -> set[int]:
     return {client for client, notice in heard if isinstance(notice, Skipped) and notice.slot == slot}
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.leaks import notice_leaks, peer_secrets
 from tests.runtime.federation_kit import (
     LONG_S,
-    MemoryCrew,
+    MemoryPeers,
     dense_cohorts,
     hold_all,
     make_federation,
@@ -40,18 +40,18 @@ from fedelect.runtime.transport import Inbox, LinkDown, LinkUp, MemoryNetwork
 from fedelect.seeds import stream
 
 PHASES = ("exchanging", "flooding", "certifying", "decided")
-Crews = Callable[..., tuple[MemoryCrew, DirectElections, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
 def crews(tmp_path: Path) -> Iterator[Crews]:
-    made: list[MemoryCrew] = []
+    made: list[MemoryPeers] = []
 
     def make(
         network: MemoryNetwork | None = None, **settings: Any
-    ) -> tuple[MemoryCrew, DirectElections, dict[int, Path]]:
+    ) -> tuple[MemoryPeers, DirectElections, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", place(), **settings)
-        made.append(MemoryCrew(folders, network or MemoryNetwork()))
+        made.append(MemoryPeers(folders, network or MemoryNetwork()))
         return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make

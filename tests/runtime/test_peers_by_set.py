@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.leaks import notice_leaks
 from tests.runtime.federation_kit import (
-    MemoryCrew,
+    MemoryPeers,
     dense_cohorts,
     hold_all,
     listening_federation,
@@ -19,7 +19,7 @@ from tests.runtime.federation_kit import (
     opinions_of,
     place,
 )
-from tests.runtime.real_kit import START_S, real
+from tests.runtime.process_kit import START_S, real
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, ElectionSettings, encode
@@ -35,16 +35,16 @@ from fedelect.runtime.transport import MemoryNetwork
 WHERE = place(clients=5, budget=2)
 EVERYBODY = frozenset(range(5))
 
-Crews = Callable[..., tuple[MemoryCrew, DirectElections, dict[int, Path]]]
+Crews = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
 def crews(tmp_path: Path) -> Iterator[Crews]:
-    made: list[MemoryCrew] = []
+    made: list[MemoryPeers] = []
 
-    def make(**settings: Any) -> tuple[MemoryCrew, DirectElections, dict[int, Path]]:
+    def make(**settings: Any) -> tuple[MemoryPeers, DirectElections, dict[int, Path]]:
         roster, folders = make_federation(tmp_path / "fed", WHERE, rule="bp-gp", **settings)
-        made.append(MemoryCrew(folders, MemoryNetwork()))
+        made.append(MemoryPeers(folders, MemoryNetwork()))
         return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make

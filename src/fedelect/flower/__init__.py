@@ -8,7 +8,9 @@ except ImportError as error:
     raise MissingExtraError("running on Flower", "flower") from error
 
 from fedelect.flower.client import PrivateOpinion, introduce
-from fedelect.flower.elections import ELECTION_ACTION, ElectionMod, PeerElected
+from fedelect.flower.election_messages import ELECTION_ACTION
+from fedelect.flower.election_mod import ElectionMod
+from fedelect.flower.peer_elected import PeerElected
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.rounds import ROUND_KEY, SLOT_KEY
 from fedelect.flower.strategy import GoalDirected

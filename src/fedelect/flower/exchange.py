@@ -2,7 +2,7 @@
 
 Replies are matched by the message they answer, for the error that stands in for a killed node comes from the SuperLink
 and not from the node. Whoever does not answer is a failure with a reason, never a silent gap. What an inner strategy
-wants to send is taken over and addressed to the clients that were chosen.
+wants to send is taken over and address_messages to the clients that were chosen.
 """
 
 import logging
@@ -39,7 +39,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
+class EarlyStop:
     """When the answers of some make it needless to wait long for the rest.
 
     Attributes:
@@ -52,7 +52,7 @@ class Enough:
 
 
 def exchange(
-    grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float, enough: Enough | None = None
+    grid: Grid, asked: Mapping[ClientId, Message], *, timeout_s: float, enough: EarlyStop | None = None
 ) -> Answers:
     """Send every client its message and wait until all have answered, the time is up, or enough have answered."""
     if not asked:
@@ -163,7 +163,9 @@ class ChosenNodes(Grid):
 _LOOKS_ALLOWED = 8
 
 
-def addressed(wanted: Iterable[Message], nodes: Mapping[ClientId, int], *, timeout_s: float) -> dict[ClientId, Message]:
+def address_messages(
+    wanted: Iterable[Message], nodes: Mapping[ClientId, int], *, timeout_s: float
+) -> dict[ClientId, Message]:
     """What an inner strategy wants to send, one message for each of `nodes` (client -> node id).
 
     Raises:
@@ -187,7 +189,7 @@ def addressed(wanted: Iterable[Message], nodes: Mapping[ClientId, int], *, timeo
     return asked
 
 
-def sound_updates(
+def select_sound_updates(
     replies: Mapping[ClientId, Message], sent: ArrayRecord, *, weight: str | None
 ) -> tuple[dict[ClientId, Message], dict[ClientId, str]]:
     """The training replies that can be averaged, in order of client number, and what is wrong with the others.

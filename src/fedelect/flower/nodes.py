@@ -98,7 +98,7 @@ class Directory:
             if name in found:
                 LOG.warning("two nodes are called %s: %s counts, %s does not", name, node.node_id, found[name])
             found[name] = node.node_id
-        return {name: found[name] for name in in_order(found)}
+        return {name: found[name] for name in sort_names(found)}
 
     @property
     def nameless(self) -> list[int]:
@@ -221,12 +221,12 @@ class Clients:
         """The names seen so far that are more than a node's word."""
         return self._directory.registered
 
-    def listed(self, clients: Iterable[ClientId]) -> str:
+    def list_names(self, clients: Iterable[ClientId]) -> str:
         """What these clients are called."""
         names = self.names
         return ", ".join(names[client] for client in clients) or "nobody"
 
-    def where(self) -> dict[ClientId, int]:
+    def locate(self) -> dict[ClientId, int]:
         """Client number -> node id of those that are there; names not seen before get the next free number."""
         present = self._directory.present()
         for name in present:
@@ -244,7 +244,7 @@ class Clients:
         """Which of the N clients are not there, in words."""
         away = sorted(set(range(len(self._numbers))) - set(there))
         unseen = self.count - len(self._numbers)
-        parts = [self.listed(away)] if away else []
+        parts = [self.list_names(away)] if away else []
         return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
 
     def wait(self, *, wanted: int, needed: int, wait_s: float) -> dict[ClientId, int]:
@@ -255,7 +255,7 @@ class Clients:
         """
         until = time.monotonic() + wait_s
         told = False
-        while len(there := self.where()) < wanted and (left := until - time.monotonic()) > 0:
+        while len(there := self.locate()) < wanted and (left := until - time.monotonic()) > 0:
             if not told:
                 LOG.info("%d of %d clients are there; waiting up to %g s", len(there), wanted, wait_s)
                 told = True
@@ -278,10 +278,10 @@ def fingerprint(key: bytes) -> str | None:
     return f"key-{hashlib.sha256(key).hexdigest()[:16]}" if key else None
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def sort_names(names: Iterable[str]) -> list[str]:
     """Names in the order a person would put them.
 
-    >>> in_order(["site 10", "site 9"])
+    >>> sort_names(["site 10", "site 9"])
     ['site 9', 'site 10']
     """
     return sorted(names, key=lambda name: ([_rank(part) for part in re.split(r"(\d+)", name) if part], name))

@@ -80,7 +80,7 @@ def read_survey(
     return survey
 
 
-def feedback_of(survey: Survey, *, average: Average, trim: float, private: bool) -> Feedback:
+def make_feedback(survey: Survey, *, average: Average, trim: float, private: bool) -> Feedback:
     """What the selector is told: the opinions and their average, or, if they carry noise, the average alone."""
     reward = average_opinion(survey.opinions, average, trim=trim)
     if not private:

@@ -17,11 +17,11 @@ from fedelect.flower.exchange import (
     LOG,
     Answers,
     ChosenNodes,
-    Enough,
-    addressed,
+    EarlyStop,
+    address_messages,
     all_finite,
     exchange,
-    sound_updates,
+    select_sound_updates,
 )
 from fedelect.flower.nodes import Clients
 from fedelect.vocabulary import ClientId, Cohort
@@ -34,7 +34,7 @@ SLOT_KEY, ROUND_KEY = "fedelect-slot", "fedelect-round"
 
 
 @dataclass(slots=True)
-class Trained:
+class SlotTraining:
     """What came of the training of a slot.
 
     Attributes:
@@ -86,9 +86,9 @@ class Rounds:
     evaluate_metrics: dict[int, MetricRecord] = field(default_factory=dict)
     central_metrics: dict[int, MetricRecord] = field(default_factory=dict)
 
-    def train(self, strategy: Strategy, slot: int, cohort: Cohort, model: ArrayRecord) -> Trained:
+    def train(self, strategy: Strategy, slot: int, cohort: Cohort, model: ArrayRecord) -> SlotTraining:
         """L rounds by `cohort` from `model`."""
-        trained = Trained(model, dict.fromkeys(cohort, 0))
+        trained = SlotTraining(model, dict.fromkeys(cohort, 0))
         for round_ in range(self.per_slot):
             arrived = self._round(strategy, slot, round_, trained)
             trained.rounds += 1
@@ -99,7 +99,7 @@ class Rounds:
 
     def survey(self, strategy: Strategy, slot: int, model: ArrayRecord) -> tuple[Answers, list[ClientId]]:
         """What all clients that are there reply when asked to evaluate `model`, and who was asked."""
-        there = self.clients.where()
+        there = self.clients.locate()
         if not there:
             return Answers(), []
         asked = self._to_judge(strategy, slot, model, there)
@@ -124,7 +124,7 @@ class Rounds:
         record: str,
         fill: Callable[[ClientId], ConfigRecord],
         only: Collection[ClientId] | None = None,
-        enough: Enough | None = None,
+        enough: EarlyStop | None = None,
     ) -> tuple[Answers, list[ClientId]]:
         """What clients reply to a message of another type, and who was asked.
 
@@ -137,7 +137,7 @@ class Rounds:
             only: Whom to ask of those that are there; None for all.
             enough: When not to wait for all of them.
         """
-        there = {client: node for client, node in self.clients.where().items() if only is None or client in only}
+        there = {client: node for client, node in self.clients.locate().items() if only is None or client in only}
         plain = {} if judged is None or not there else self._to_judge(strategy, *judged, there)
         asked = {}
         for client, node in there.items():
@@ -155,11 +155,11 @@ class Rounds:
         wanted = list(strategy.configure_evaluate(self._counted(slot, self.per_slot - 1), model, config, view))
         if not wanted:  # a strategy without federated evaluation; who decides needs it all the same
             wanted = [Message(_content(strategy, model, config), dst_node_id=0, message_type=MessageType.EVALUATE)]
-        return addressed(wanted, there, timeout_s=self.timeout_s)
+        return address_messages(wanted, there, timeout_s=self.timeout_s)
 
-    def _round(self, strategy: Strategy, slot: int, round_: int, trained: Trained) -> int:
+    def _round(self, strategy: Strategy, slot: int, round_: int, trained: SlotTraining) -> int:
         """One round; returns how many updates arrived. Too few of them are not combined: the slot is given up."""
-        here = self.clients.where()
+        here = self.clients.locate()
         there = {client: here[client] for client in trained.arrivals if client in here}
         trained.failures |= {client: "not connected" for client in trained.arrivals if client not in there}
         updates = self._updates(strategy, slot, round_, there, trained) if there else {}
@@ -186,7 +186,7 @@ class Rounds:
         return len(updates)
 
     def _updates(
-        self, strategy: Strategy, slot: int, round_: int, there: Mapping[ClientId, int], trained: Trained
+        self, strategy: Strategy, slot: int, round_: int, there: Mapping[ClientId, int], trained: SlotTraining
     ) -> dict[ClientId, Message]:
         view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_train_nodes"))
         config = _config(self.train_config, slot, round_)
@@ -195,13 +195,15 @@ class Rounds:
             raise ConfigurationError(
                 f"{type(strategy).__name__} sends nobody anything to train; is its fraction_train 0?"
             )
-        asked = addressed(wanted, there, timeout_s=self.timeout_s)
+        asked = address_messages(wanted, there, timeout_s=self.timeout_s)
         answers = exchange(self.grid, asked, timeout_s=self.timeout_s)
-        updates, odd = sound_updates(answers.replies, trained.model, weight=setting(strategy, "weighted_by_key", None))
+        updates, odd = select_sound_updates(
+            answers.replies, trained.model, weight=setting(strategy, "weighted_by_key", None)
+        )
         for client, reason in (answers.failures | odd).items():
             trained.failures[client] = reason
             LOG.warning(
-                "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.listed([client]), reason
+                "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.list_names([client]), reason
             )
         return updates
 

@@ -87,7 +87,7 @@ def unpack_arrays(saved: list[SavedArray]) -> ArrayRecord:
     return ArrayRecord({one.name: Array(one.dtype, tuple(one.shape), one.stype, one.data) for one in saved})
 
 
-def keep_initial(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> ArrayRecord:
+def keep_initial_model(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> ArrayRecord:
     """The run's initial model: `arrays` if the run is new, else what it was begun with.
 
     Raises:
@@ -142,7 +142,7 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
             setattr(strategy, name, _restored(kind, value))
 
 
-def remembered(strategy: Strategy) -> Callable[[], None]:
+def remember_state(strategy: Strategy) -> Callable[[], None]:
     """A function that gives `strategy` back the state that it has now."""
     try:
         attributes = copy.deepcopy(vars(strategy), {id(strategy): strategy})

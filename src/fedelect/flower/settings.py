@@ -27,7 +27,7 @@ Start = Literal["cold", "warm"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class SlotSettings:
     """How the slots of a run go, whoever decides; see `fedelect.flower.GoalDirected` for what they mean."""
 
     rounds_per_slot: int
@@ -103,8 +103,7 @@ class OpinionSettings:
                 f"{self.privacy.releases} opinions (`releases` of the privacy); run fewer slots or promise for more"
             )
 
-    @property
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What the header of a run says of it."""
         opinion, privacy = self.opinion, self.privacy
         named = opinion if isinstance(opinion, str) else getattr(opinion, "__qualname__", type(opinion).__name__)
@@ -120,7 +119,7 @@ class OpinionSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class RunDescription:
     """What the header of a run says of who decides.
 
     Attributes:
@@ -146,41 +145,41 @@ class About:
     edges: tuple[tuple[int, int], ...] | None = None
 
 
-def label_of(selector: AbstractSelector) -> str:
+def selector_label(selector: AbstractSelector) -> str:
     """What the records call a selector: its name in the catalogue, or its class."""
     known = {kind: name for name, kind in selector_classes().items()}
     return known.get(type(selector), type(selector).__name__)
 
 
-def stored_header(folder: Path) -> RunHeader | None:
+def read_stored_header(folder: Path) -> RunHeader | None:
     """The header of the run in `folder`; None if there is no run yet."""
     return read_header(folder) if (folder / HEADER_NAME).exists() else None
 
 
-def run_header(
-    settings: Settings, about: About, strategy: object, *, slots: int, names: tuple[str, ...] | None
+def build_run_header(
+    settings: SlotSettings, description: RunDescription, strategy: object, *, slots: int, names: tuple[str, ...] | None
 ) -> RunHeader:
     """The header of a run. The inner strategy's class is part of it; what it was made with is not known."""
     return RunHeader(
         source="flower",
         engine="flower",
-        framework=about.framework,
-        seed=about.seed,
-        clients=about.clients,
-        budget=about.budget,
+        framework=description.framework,
+        seed=description.seed,
+        clients=description.clients,
+        budget=description.budget,
         slots=slots,
         trials=1,
-        selectors=(SelectorEntry(label=about.label, kind=about.kind, parameters=about.parameters),),
+        selectors=(SelectorEntry(label=description.label, kind=description.kind, parameters=description.parameters),),
         scenario={
             "name": "Flower",
             "strategy": type(strategy).__name__,
             "start": settings.start,
             "rounds_per_slot": settings.rounds_per_slot,
             "train_quorum": settings.train_quorum,
-            **about.scenario,
+            **description.scenario,
         },
         client_names=names,
-        edges=about.edges,
+        edges=description.edges,
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             command="start the same Flower app again, with another folder as run=... of its strategy",

@@ -12,15 +12,22 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
-from fedelect.flower.deciders import CohortSource, SelectorSource
-from fedelect.flower.drive import RunLoop
+from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.exchange import LOG
 from fedelect.flower.nodes import Clients, Directory, Identity
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.rounds import EvaluateFunction, Rounds
-from fedelect.flower.saves import keep_initial
-from fedelect.flower.settings import OpinionSettings, Settings, Start, label_of, run_header, stored_header
+from fedelect.flower.run_loop import RunLoop
+from fedelect.flower.saves import keep_initial_model
+from fedelect.flower.settings import (
+    OpinionSettings,
+    SlotSettings,
+    Start,
+    build_run_header,
+    read_stored_header,
+    selector_label,
+)
 from fedelect.loop import check_fits
 from fedelect.records import open_run
 from fedelect.selectors import AbstractSelector
@@ -37,19 +44,19 @@ class AbstractSlotStrategy(Strategy):
     """
 
     def __init__(
-        self, strategy: Strategy, settings: Settings, decides: CohortSource, run: str | os.PathLike[str]
+        self, strategy: Strategy, settings: SlotSettings, source: CohortSource, run: str | os.PathLike[str]
     ) -> None:
         _check_strategy(strategy, settings.start)
-        settings.check_fits(decides.about.clients, decides.about.budget)
+        settings.check_fits(source.description.clients, source.description.budget)
         self._strategy = strategy
         self._settings = settings
-        self._decides = decides
+        self._source = source
         self._run = Path(run)
 
     def summary(self) -> None:
         """Log what the run is, and the inner strategy's own summary."""
-        about, settings = self._decides.about, self._settings
-        LOG.info("\t├──> %s elects %d of %d clients", about.label, about.budget, about.clients)
+        description, settings = self._source.description, self._settings
+        LOG.info("\t├──> %s elects %d of %d clients", description.label, description.budget, description.clients)
         LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
         LOG.info("\t│\t└── run folder: %s", self._run)
         self._strategy.summary()
@@ -86,11 +93,11 @@ class AbstractSlotStrategy(Strategy):
         self.summary()
         slots = self._settings.slots(num_rounds)
         self._check_slots(slots)
-        stored = stored_header(self._run)
-        about = self._decides.about
+        stored = read_stored_header(self._run)
+        description = self._source.description
         clients = Clients(
             Directory(grid, self._settings.identity),
-            about.clients,
+            description.clients,
             self._settings.names or (stored and stored.client_names) or (),
         )
         if stored is None:
@@ -109,18 +116,18 @@ class AbstractSlotStrategy(Strategy):
             evaluate_config=evaluate_config or ConfigRecord(),
             evaluate_fn=evaluate_fn,
         )
-        header = run_header(self._settings, about, self._strategy, slots=slots, names=names)
+        header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
         with open_run(self._run, header) as writer:
-            drive = RunLoop(self._settings, self._strategy, self._decides, rounds, writer)
-            if stored is not None and drive.slot < slots:
+            loop = RunLoop(self._settings, self._strategy, self._source, rounds, writer)
+            if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
-            return drive.play(keep_initial(self._run, initial_arrays, slot=drive.slot))
+            return loop.play(keep_initial_model(self._run, initial_arrays, slot=loop.slot))
 
     def _check_slots(self, slots: int) -> None:
         """Raise ConfigurationError if so many slots cannot be played."""
 
     def _wait_for_all(self, clients: Clients) -> None:
-        clients.wait(wanted=clients.count, needed=self._decides.needed, wait_s=self._settings.wait_s)
+        clients.wait(wanted=clients.count, needed=self._source.needed, wait_s=self._settings.wait_s)
 
     def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
         """Refused: whole slots are played, by `start`."""
@@ -184,7 +191,7 @@ class GoalDirected(AbstractSlotStrategy):
         names: Sequence[str] | None = None,
         privacy: OpinionPrivacy | None = None,
     ) -> None:
-        settings = Settings(
+        settings = SlotSettings(
             rounds_per_slot=rounds_per_slot,
             start=start,
             train_quorum=train_quorum,
@@ -193,9 +200,11 @@ class GoalDirected(AbstractSlotStrategy):
             identity=identity,
             names=None if names is None else tuple(names),
         )
-        self._surveying = OpinionSettings(opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy)
+        self._opinion_settings = OpinionSettings(
+            opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy
+        )
         _check_selector(selector, privacy)
-        self._selects = SelectorSource(selector, self._surveying)
+        self._selects = SelectorSource(selector, self._opinion_settings)
         super().__init__(strategy, settings, self._selects, run)
 
     @property
@@ -206,7 +215,7 @@ class GoalDirected(AbstractSlotStrategy):
     def summary(self) -> None:
         """Log what the run is, what noise there is on opinions, and the inner strategy's own summary."""
         super().summary()
-        privacy = self._surveying.privacy
+        privacy = self._opinion_settings.privacy
         if privacy is not None:
             LOG.info(
                 "\t├──> opinions with noise: epsilon %g, delta %g for one example over %d releases; a client with "
@@ -215,7 +224,7 @@ class GoalDirected(AbstractSlotStrategy):
             )
 
     def _check_slots(self, slots: int) -> None:
-        self._surveying.check_slots(slots)
+        self._opinion_settings.check_slots(slots)
 
 
 def _check_strategy(strategy: object, start: str) -> None:
@@ -236,7 +245,7 @@ def _check_strategy(strategy: object, start: str) -> None:
 def _check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -> None:
     if not isinstance(selector, AbstractSelector):
         raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
-    check_fits(selector, "fa", label_of(selector))
+    check_fits(selector, "fa", selector_label(selector))
     if privacy is not None and "opinions" in selector.needs:
         raise ConfigurationError(
             f"{type(selector).__name__} needs each client's opinion, and with `privacy` there is only a noisy average"

@@ -54,17 +54,17 @@ def reserve_addresses(count: int, host: str = "127.0.0.1") -> Iterator[tuple[str
         yield tuple(found)
 
 
-class Ended:
+class ProcessEnded:
     """In place of a notice: the process is gone."""
 
     def __init__(self, code: int) -> None:
         self.code = code
 
 
-Said = tuple[int, Notice | Ended]
+Said = tuple[int, Notice | ProcessEnded]
 """(client, what it said)."""
 
-OnNotice = Callable[[int, Notice | Ended], None]
+OnNotice = Callable[[int, Notice | ProcessEnded], None]
 """Told (client, notice) of whatever a peer says, from the thread that listens to it; must not raise."""
 
 
@@ -153,9 +153,9 @@ class PeerProcess:
                     self._pass_on(decode_notice(line))
                 except ConfigurationError as error:
                     self._pass_on(Trouble(text=str(error)))
-        self._pass_on(Ended(self._process.wait()))
+        self._pass_on(ProcessEnded(self._process.wait()))
 
-    def _pass_on(self, notice: Notice | Ended) -> None:
+    def _pass_on(self, notice: Notice | ProcessEnded) -> None:
         if self._on_notice is not None:
             self._on_notice(self.client, notice)
         self._said.put((self.client, notice))
@@ -224,7 +224,7 @@ class PeerProcesses:
         except queue.Empty:
             return None
 
-    def listen(self, finished: Callable[[int, Notice | Ended], bool], within_s: float) -> bool:
+    def listen(self, finished: Callable[[int, Notice | ProcessEnded], bool], within_s: float) -> bool:
         """Hear the peers until `finished` says so; returns False if that took longer than `within_s` seconds."""
         until = time.monotonic() + within_s
         while (left := until - time.monotonic()) > 0.0:
@@ -244,12 +244,12 @@ class PeerProcesses:
         waiting = set(self._folders)
         troubles: dict[int, str] = {}
 
-        def ready(client: int, notice: Notice | Ended) -> bool:
+        def ready(client: int, notice: Notice | ProcessEnded) -> bool:
             if isinstance(notice, Ready):
                 waiting.discard(client)
             elif isinstance(notice, Trouble | Missing):
                 troubles[client] = notice.text
-            elif isinstance(notice, Ended):
+            elif isinstance(notice, ProcessEnded):
                 raise RunError(f"peer {client} ended at once: {troubles.get(client, self._last_words(client))}")
             return not waiting
 

@@ -144,7 +144,7 @@ class Node:
                 self._tell_links(now)
                 while self._deadlines and self._deadlines[0][0] <= now:
                     self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
-                for neighbour in self._links.lost(now):
+                for neighbour in self._links.take_lost(now):
                     self._carry_out(self._peer.neighbour_lost(neighbour))
                 if now >= missing_at:
                     missing_at = math.inf
@@ -161,7 +161,7 @@ class Node:
         if isinstance(event, Frame):
             self._receive(event)
         elif isinstance(event, LinkUp | LinkDown):
-            if self._links.changed(event.neighbour, isinstance(event, LinkUp), self._clock()):
+            if self._links.update(event.neighbour, isinstance(event, LinkUp), self._clock()):
                 self._carry_out(self._peer.neighbour_back(event.neighbour))
         elif isinstance(event, BeginSlot):
             self._begin(event)
@@ -185,10 +185,10 @@ class Node:
         self._carry_out(effects)
 
     def _tell_links(self, now: float) -> None:
-        news = self._links.news(now)
+        news = self._links.unreported_changes(now)
         for neighbour, up in news:
             self._tell(Link(neighbour=neighbour, up=up))
-        if news and self._links.told_all_up:
+        if news and self._links.all_reported_up:
             self._tell(Ready())
 
     def _name_missing(self) -> None:

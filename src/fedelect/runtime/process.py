@@ -22,7 +22,7 @@ import numpy as np
 from fedelect.analytics import accuracy
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError, FedelectError
-from fedelect.runtime.control import Control
+from fedelect.runtime.control import ControlServer
 from fedelect.runtime.host_messages import BeginSlot, Greeting, Notice, Stop, Trouble, decode_command, encode_line
 from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
@@ -153,7 +153,7 @@ def _with_control(
     """Listen on the control socket until `ends`; returns what tells a notice there, too."""
     config = identity.config
     greeting = Greeting(client=identity.client, configuration=config.digest.hex(), slot_s=config.settings.slot_s)
-    control = Control(identity.folder, greeting, lambda line: _obey(identity.folder, line, inbox, tell_all))
+    control = ControlServer(identity.folder, greeting, lambda line: _obey(identity.folder, line, inbox, tell_all))
     ends.callback(control.close)
 
     def tell_all(notice: Notice) -> None:

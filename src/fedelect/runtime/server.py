@@ -14,7 +14,7 @@ from typing import Protocol
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import Admission, Certificate, CertificateChain, PeerConfig, Verifier, decode_record, encode
 from fedelect.runtime.host_messages import Agreed, BeginSlot, Command, Notice, ReplayCertificates, Skipped
-from fedelect.runtime.launch import Ended, OnNotice
+from fedelect.runtime.launch import OnNotice, ProcessEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class PeerAccess(Protocol):
     def tell(self, client: int, command: Command) -> None:
         """Give one peer a command."""
 
-    def listen(self, finished: Callable[[int, Notice | Ended], bool], within_s: float) -> bool:
+    def listen(self, finished: Callable[[int, Notice | ProcessEnded], bool], within_s: float) -> bool:
         """Pass notices to `finished` until it returns True; return False if that took too long."""
 
 
@@ -171,7 +171,7 @@ class DirectElections:
         began = time.monotonic()
         progress = _Progress(slot)
 
-        def finished(client: int, notice: Notice | Ended) -> bool:
+        def finished(client: int, notice: Notice | ProcessEnded) -> bool:
             self._on_notice(client, notice)
             self._hear(progress, client, notice)
             if progress.certified_s is None:
@@ -186,7 +186,7 @@ class DirectElections:
         ended = time.monotonic() if progress.certified_s is None else progress.certified_s
         return ElectionResult(slot, certificate, reason, ended - began, frozenset(progress.decided))
 
-    def _hear(self, progress: "_Progress", client: int, notice: Notice | Ended) -> None:
+    def _hear(self, progress: "_Progress", client: int, notice: Notice | ProcessEnded) -> None:
         if isinstance(notice, Skipped) and notice.slot == progress.slot:
             progress.skipped[client] = notice.reason
         if not isinstance(notice, Agreed):

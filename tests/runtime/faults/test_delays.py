@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.runtime.faults.relay_kit import Relays, reroute
 from tests.runtime.federation_kit import dense_cohorts, hold_all, place
-from tests.runtime.real_kit import Real, real
+from tests.runtime.process_kit import Real, real
 
 pytestmark = pytest.mark.integration
 

@@ -11,13 +11,13 @@ from tests.runtime.faults import stopping_peer
 from tests.runtime.faults.relay_kit import Relays, reroute
 from tests.runtime.faults.stopping_peer import STOP_NAME
 from tests.runtime.federation_kit import place
-from tests.runtime.real_kit import START_S, Real, real, votes_of
+from tests.runtime.process_kit import START_S, Real, real, votes_of
 
 from fedelect.protocol import Certificate
 from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.host_messages import Link, Notice, Phase
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.launch import Ended
+from fedelect.runtime.launch import ProcessEnded
 
 pytestmark = pytest.mark.integration
 
@@ -49,7 +49,7 @@ def kill_in(fed: Real, slot: int, phase: str, victims: tuple[int, ...]) -> dict[
     for client in victims:
         (fed.folders[client] / STOP_NAME).write_text(f"{slot} {phase}")
 
-    def watch(client: int, notice: Notice | Ended) -> None:
+    def watch(client: int, notice: Notice | ProcessEnded) -> None:
         if client in victims and isinstance(notice, Phase) and (notice.slot, notice.phase) == (slot, phase):
             fed.crew.processes[client].signal(signal.SIGKILL)
 
@@ -66,7 +66,7 @@ def kill_in(fed: Real, slot: int, phase: str, victims: tuple[int, ...]) -> dict[
 def rejoin(fed: Real, victims: tuple[int, ...]) -> None:
     waiting = {(n, client) for client in victims for n in fed.roster.config().neighbours[client]}
 
-    def up(client: int, notice: Notice | Ended) -> bool:
+    def up(client: int, notice: Notice | ProcessEnded) -> bool:
         if isinstance(notice, Link) and notice.up:
             waiting.discard((client, notice.neighbour))
         return not waiting

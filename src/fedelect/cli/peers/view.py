@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedelect.runtime.host_messages import Agreed, Link, Notice, Phase, Skipped
-from fedelect.runtime.launch import Ended
+from fedelect.runtime.launch import ProcessEnded
 
 if TYPE_CHECKING:
     from fedelect.runtime.server import ElectionResult
@@ -54,7 +54,7 @@ class PeersView:
         self._began_s: float | None = None
         self._ended_s: float | None = None
 
-    def show_notice(self, client: int, notice: Notice | Ended) -> None:
+    def show_notice(self, client: int, notice: Notice | ProcessEnded) -> None:
         """A peer said something, or its process is gone."""
         with self._lock:
             row = self._rows[client]
@@ -71,7 +71,7 @@ class PeersView:
                 row.decided = max(row.decided, min(notice.slot, self._slots))
             elif isinstance(notice, Skipped):
                 row.skipped += 1
-            elif isinstance(notice, Ended):
+            elif isinstance(notice, ProcessEnded):
                 row.phase, row.links = "gone", 0
 
     def show_result(self, held: "ElectionResult") -> None:

@@ -5,6 +5,6 @@ said is what is said on standard input and output (`fedelect.runtime.host_messag
 """
 
 from fedelect.runtime.control.client import ControlClient, ElectionReply
-from fedelect.runtime.control.server import CONTROL_NAME, Control
+from fedelect.runtime.control.server import CONTROL_NAME, ControlServer
 
-__all__ = ["CONTROL_NAME", "Control", "ControlClient", "ElectionReply"]
+__all__ = ["CONTROL_NAME", "ControlClient", "ControlServer", "ElectionReply"]

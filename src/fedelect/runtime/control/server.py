@@ -70,7 +70,7 @@ def dial(path: str, within_s: float) -> Connection:
         return Connection(line.detach())
 
 
-class Control:
+class ControlServer:
     """Listens in a peer's folder until it is closed. The folder's lock must be held: an old socket is removed.
 
     Args:

@@ -18,7 +18,7 @@ RENEW_DAYS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
+class RenewedCertificate:
     """What the CA has certified.
 
     Attributes:
@@ -32,7 +32,7 @@ class Renewed:
     expires: datetime.datetime
 
 
-def renew(member: str, folder: Path, ca: Path) -> Renewed:
+def renew(member: str, folder: Path, ca: Path) -> RenewedCertificate:
     """Give `member`, whose folder is `folder`, a new TLS certificate and key.
 
     Who that is and where it listens comes from the caller and from the CA's own roster: what is in the folder may come
@@ -78,7 +78,7 @@ def renew(member: str, folder: Path, ca: Path) -> Renewed:
     certificate, key = authority.certify(member, hosts[member])
     replace_file(folder / TLS_KEY_NAME, key, secret=True)
     replace_file(folder / CERTIFICATE_NAME, certificate)
-    return Renewed(member, hosts[member], _certificate(folder / CERTIFICATE_NAME).not_valid_after_utc)
+    return RenewedCertificate(member, hosts[member], _certificate(folder / CERTIFICATE_NAME).not_valid_after_utc)
 
 
 def _own_roster(ca: Path) -> Roster:

@@ -4,7 +4,7 @@
 """
 
 from fedelect.runtime.transport.base import Frame, Inbox, LinkDown, LinkUp, Transport
+from fedelect.runtime.transport.link_watch import LinkWatch
 from fedelect.runtime.transport.memory import MemoryNetwork, MemoryTransport
-from fedelect.runtime.transport.watch import LinkWatch
 
 __all__ = ["Frame", "Inbox", "LinkDown", "LinkUp", "LinkWatch", "MemoryNetwork", "MemoryTransport", "Transport"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.runtime.federation_kit import (
-    MemoryCrew,
+    MemoryPeers,
     dense_cohorts,
     hold_all,
     listening_federation,
@@ -19,14 +19,14 @@ from tests.runtime.federation_kit import (
     opinions_of,
     place,
 )
-from tests.runtime.real_kit import QUICK, START_S, Real, real, votes_of
+from tests.runtime.process_kit import QUICK, START_S, Real, real, votes_of
 
 from fedelect.protocol import FRAME_LIMIT, encode
 from fedelect.protocol.messages import GossipMessage
 from fedelect.protocol.statements import SignedValue
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
 from fedelect.runtime.identity import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity, renew
-from fedelect.runtime.launch import Ended, PeerProcesses
+from fedelect.runtime.launch import PeerProcesses, ProcessEnded
 from fedelect.runtime.process import transport_of
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.server import DirectElections, ElectionServer
@@ -41,7 +41,7 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts(tm
     where = place(clients=5, budget=2)
     dense = dense_cohorts(where, 8)
     roster, folders = make_federation(tmp_path / "memory", where)
-    memory = MemoryCrew(folders, MemoryNetwork())
+    memory = MemoryPeers(folders, MemoryNetwork())
     try:
         in_memory = hold_all(DirectElections(memory, ElectionServer(roster.config(), Ed25519Verifier())), where, 8)
     finally:
@@ -110,7 +110,7 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
     where = place(clients=6, steps=(1,))  # a ring: 0 and 3 are not linked
     down = {(one, other) for pair in ((0, 1), (0, 5), (1, 2), (4, 5)) for one, other in (pair, pair[::-1])}
 
-    def all_up(client: int, notice: Notice | Ended) -> bool:
+    def all_up(client: int, notice: Notice | ProcessEnded) -> bool:
         if isinstance(notice, Link) and notice.up:
             down.discard((client, notice.neighbour))
         return not down
@@ -150,7 +150,7 @@ def insist(fed: Real, links: ZenohTransport, frames: tuple[bytes, ...], refusals
     """Send the frames to clients 0 to 3 until each has told of so many refusals: a link that is busy drops some."""
     told = Counter(client for client, notice in fed.heard if isinstance(notice, Trouble))
 
-    def hear(client: int, notice: Notice | Ended) -> bool:
+    def hear(client: int, notice: Notice | ProcessEnded) -> bool:
         fed.heard.append((client, notice))
         told[client] += isinstance(notice, Trouble)
         return min(told[n] for n in range(4)) >= refusals

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.faults import lying_peer
+from tests.runtime.faults import byzantine_peer
 from tests.runtime.federation_kit import place
-from tests.runtime.real_kit import real
+from tests.runtime.process_kit import real
 
 from fedelect.protocol.proofs import ImpossibleMove, Proof, TwoValues, TwoVotes
 from fedelect.runtime.host_messages import Trouble
@@ -27,12 +27,12 @@ def proofs_of(folder: Path) -> list[Proof]:
 
 
 @pytest.mark.parametrize(
-    ("habit", "proof"), [(lying_peer.TWO_VALUES, TwoValues), (lying_peer.IMPOSSIBLE_MEAN, ImpossibleMove)]
+    ("habit", "proof"), [(byzantine_peer.TWO_VALUES, TwoValues), (byzantine_peer.IMPOSSIBLE_MEAN, ImpossibleMove)]
 )
 def test_a_member_that_lies_is_proven_excluded_and_holds_nobody_up(
     tmp_path: Path, habit: str, proof: type[Proof]
 ) -> None:
-    wraps = {LIAR: (sys.executable, lying_peer.__file__, habit)}
+    wraps = {LIAR: (sys.executable, byzantine_peer.__file__, habit)}
     settings: dict[str, Any] = {
         "max_faulty": 1,
         "byzantine": True,
@@ -47,7 +47,7 @@ def test_a_member_that_lies_is_proven_excluded_and_holds_nobody_up(
     cohorts = {one.slot: one.cohort for one in fed.server.chain.certificates}
     assert set(cohorts) == set(range(1, SLOTS + 1))
     before = [slot for slot, cohort in cohorts.items() if LIAR in cohort]
-    assert before and max(before) <= lying_peer.HONEST_SLOTS  # elected while it was honest, and never again
+    assert before and max(before) <= byzantine_peer.HONEST_SLOTS  # elected while it was honest, and never again
     said = [(client, notice.text) for client, notice in fed.heard if isinstance(notice, Trouble)]
     expected = f"client {LIAR} is proven to have lied: {proof.__name__}"
     assert {client for client, text in said if text == expected} >= set(HONEST)

@@ -25,13 +25,13 @@ RECORD = "fedelect"
 MOST_CERTIFICATES = 4096
 """An answer shows no more, and no more than `FRAME_LIMIT` bytes of them."""
 
-Outcome = Literal["agreed", "skipped", "unreached", "stranger", "failed"]
+ClientOutcome = Literal["agreed", "skipped", "unreached", "stranger", "failed"]
 """How it went at a client: its peer has the slot's certificate; its peer has none; no peer could be reached; the peer
 there is another client's, or of another federation; something else went wrong, which its own log tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ElectionRequest:
     """Judge the model, then elect.
 
     Attributes:
@@ -65,7 +65,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ElectionAnswer:
     """Done: all that the server is sent of an election.
 
     Attributes:
@@ -75,7 +75,7 @@ class Answer:
     """
 
     slot: int
-    outcome: Outcome
+    outcome: ClientOutcome
     certificates: tuple[bytes, ...] = ()
 
     def content(self) -> RecordDict:
@@ -84,29 +84,29 @@ class Answer:
         return RecordDict({RECORD: ConfigRecord(fields)})  # type: ignore[arg-type]  # a list of bytes is a value
 
 
-def read_request(content: RecordDict) -> Request:
+def read_request(content: RecordDict) -> ElectionRequest:
     """The request in a message from the server; RemoteProtocolError if it is none."""
     fields = _fields(content.get(RECORD), _REQUEST)
-    return Request(
+    return ElectionRequest(
         **{name: cast("int", fields[name]) for name in ("slot", "judged", "client", "after")},
         configuration=cast("bytes", fields["configuration"]),
         certificates=tuple(cast("list[bytes]", fields["certificates"])),
     )
 
 
-def read_answer(content: RecordDict, slot: int) -> Answer:
+def read_answer(content: RecordDict, slot: int) -> ElectionAnswer:
     """The answer in a client's reply to a request for `slot`; RemoteProtocolError if it is none, or holds more."""
     if list(content) != [RECORD]:
         raise RemoteProtocolError(f"it holds {len(content)} records; an answer is one, called {RECORD!r}")
     fields = _fields(content[RECORD], _ANSWER)
     if fields["done"] != slot:
         raise RemoteProtocolError(f"it is of another slot, {fields['done']}")
-    if fields["outcome"] not in get_args(Outcome):
-        raise RemoteProtocolError(f"its outcome is none of {', '.join(get_args(Outcome))}")
+    if fields["outcome"] not in get_args(ClientOutcome):
+        raise RemoteProtocolError(f"its outcome is none of {', '.join(get_args(ClientOutcome))}")
     certificates = tuple(cast("list[bytes]", fields["certificates"]))
     if len(certificates) > MOST_CERTIFICATES or sum(map(len, certificates)) > FRAME_LIMIT:
         raise RemoteProtocolError(f"it shows more than {MOST_CERTIFICATES} certificates, or {FRAME_LIMIT} bytes")
-    return Answer(slot=slot, outcome=cast("Outcome", fields["outcome"]), certificates=certificates)
+    return ElectionAnswer(slot=slot, outcome=cast("ClientOutcome", fields["outcome"]), certificates=certificates)
 
 
 _REQUEST = {"slot": int, "judged": int, "client": int, "configuration": bytes, "after": int, "certificates": list}

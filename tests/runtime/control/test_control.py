@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.runtime.control.controlled_peers import ControlledPeers
 from tests.runtime.federation_kit import dense_cohorts, listening_federation, make_federation, opinions_of, place
-from tests.runtime.peers_beside import BesidePeers
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.protocol import Certificate, CertificateChain, decode_record
-from fedelect.runtime.control import CONTROL_NAME, Control, ControlClient, ElectionReply
+from fedelect.runtime.control import CONTROL_NAME, ControlClient, ControlServer, ElectionReply
 from fedelect.runtime.control.server import dial
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
@@ -39,14 +39,14 @@ GREETING = Greeting(client=3, configuration="ab", slot_s=9.0)
 
 
 @pytest.fixture
-def peers(tmp_path: Path) -> Iterator[BesidePeers]:
+def peers(tmp_path: Path) -> Iterator[ControlledPeers]:
     _, folders = make_federation(tmp_path / "fed", WHERE)
-    running = BesidePeers(folders)
+    running = ControlledPeers(folders)
     yield running
     running.close()
 
 
-def elect(peers: BesidePeers, slot: int, **others: Any) -> dict[int, ElectionReply]:
+def elect(peers: ControlledPeers, slot: int, **others: Any) -> dict[int, ElectionReply]:
     return elect_with(peers.folders, slot, **others)
 
 
@@ -69,7 +69,7 @@ def elect_with(folders: dict[int, Path], slot: int, **others: Any) -> dict[int, 
     return heard
 
 
-def test_elections_by_control_sockets_are_those_of_the_dense_form(peers: BesidePeers) -> None:
+def test_elections_by_control_sockets_are_those_of_the_dense_form(peers: ControlledPeers) -> None:
     chain = CertificateChain(peers.config, Ed25519Verifier())
     for slot in range(1, 6):
         for heard in elect(peers, slot, after=slot - 1).values():
@@ -80,7 +80,7 @@ def test_elections_by_control_sockets_are_those_of_the_dense_form(peers: BesideP
     assert [one.cohort for one in chain.certificates] == [cohort for cohort, _ in dense_cohorts(WHERE, 5)]
 
 
-def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it_missed(peers: BesidePeers) -> None:
+def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it_missed(peers: ControlledPeers) -> None:
     first = elect(peers, 1)
     elect(peers, 2)
     with ControlClient(peers.folders[0]) as peer:
@@ -93,7 +93,7 @@ def test_who_asks_again_is_told_of_the_election_that_was_held_and_of_all_that_it
 
 
 def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
-    peers: BesidePeers, monkeypatch: pytest.MonkeyPatch
+    peers: ControlledPeers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = [elect(peers, slot, after=slot - 1)[0].certificates[0] for slot in range(1, 6)]
     monkeypatch.setattr("fedelect.runtime.control.client.PAGE", 2)
@@ -103,7 +103,7 @@ def test_who_is_behind_the_peers_is_shown_what_they_elected_since_page_by_page(
         assert heard == ElectionReply(tuple(shown[after:]), True)
 
 
-def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: BesidePeers) -> None:
+def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: ControlledPeers) -> None:
     with ControlClient(peers.folders[0]) as first, ControlClient(peers.folders[0]) as second:
         for peer in (first, second):  # as when a server has restarted
             peer.tell(BeginSlot(slot=1))
@@ -113,7 +113,7 @@ def test_an_election_that_goes_on_is_not_disturbed_by_a_second_begin(peers: Besi
             assert peer.elect(1, judged=0, opinion=None, within_s=30.0).decided
 
 
-def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
+def test_a_peer_that_cannot_decide_says_so_in_time(peers: ControlledPeers) -> None:
     with ControlClient(peers.folders[0]) as peer:
         heard = peer.elect(1, judged=0, opinion=None, within_s=0.5)
     assert not heard.decided and heard.certificates == () and "0.5 s" in heard.reason
@@ -123,7 +123,7 @@ def test_a_peer_that_cannot_decide_says_so_in_time(peers: BesidePeers) -> None:
     assert not late.decided and "cannot begin" in late.reason
 
 
-def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: BesidePeers) -> None:
+def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: ControlledPeers) -> None:
     first = elect(peers, 1)[0].certificates
     with ControlClient(peers.folders[0]) as new, ControlClient(peers.folders[0]) as old:
         new.tell(BeginSlot(slot=4, judged=1, opinion=0.25))
@@ -138,7 +138,7 @@ def test_a_late_begin_for_an_earlier_slot_leaves_the_open_election_alone(peers: 
     assert [(log.slot, log.judged, log.opinion) for log in noted][1:] == [(4, 1, 0.25)]
 
 
-def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: BesidePeers) -> None:
+def test_nobody_else_can_reach_the_socket_and_it_goes_with_the_peer(peers: ControlledPeers) -> None:
     socket = peers.folders[1] / CONTROL_NAME
     assert stat.S_IMODE(socket.stat().st_mode) == 0o600
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
@@ -166,7 +166,7 @@ NO_COMMANDS = (
 )
 
 
-def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: BesidePeers) -> None:
+def test_words_that_are_none_are_trouble_and_the_peer_goes_on(peers: ControlledPeers) -> None:
     for line in NO_COMMANDS:
         assert "no command" in answer_to(peers.folders[2], line)
     model = peers.folders[2] / "empty.npy"
@@ -199,7 +199,7 @@ def test_a_listener_that_fails_lets_go_of_its_guest(tmp_path: Path, monkeypatch:
     def fails(line: bytes) -> None:
         raise KeyError(line)
 
-    control = Control(tmp_path, GREETING, fails)
+    control = ControlServer(tmp_path, GREETING, fails)
     with Client(str(tmp_path / CONTROL_NAME), family="AF_UNIX") as guest:
         guest.send_bytes(b"anything")
         assert guest.poll(60.0) and ends(guest.recv_bytes)
@@ -217,7 +217,7 @@ def test_a_listener_goes_on_when_it_could_not_accept(tmp_path: Path, monkeypatch
         return real(self)
 
     monkeypatch.setattr(Listener, "accept", accept)
-    control = Control(tmp_path, GREETING, lambda line: None)
+    control = ControlServer(tmp_path, GREETING, lambda line: None)
     with ControlClient(tmp_path) as peer:
         assert peer.greeting == GREETING
     control.close()
@@ -251,17 +251,17 @@ def test_a_peer_that_stops_in_the_middle_of_a_word_is_given_up(tmp_path: Path) -
 
 def test_a_path_too_long_for_a_socket_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="shorter"):
-        Control(tmp_path / ("x" * 100), GREETING, lambda line: None)
+        ControlServer(tmp_path / ("x" * 100), GREETING, lambda line: None)
 
 
 @pytest.fixture
-def control(tmp_path: Path) -> Iterator[Control]:
-    listening = Control(tmp_path, GREETING, lambda line: None)
+def control(tmp_path: Path) -> Iterator[ControlServer]:
+    listening = ControlServer(tmp_path, GREETING, lambda line: None)
     yield listening
     listening.close()
 
 
-def test_a_guest_that_does_not_read_is_let_go_and_the_others_hear_on(tmp_path: Path, control: Control) -> None:
+def test_a_guest_that_does_not_read_is_let_go_and_the_others_hear_on(tmp_path: Path, control: ControlServer) -> None:
     path, read = str(tmp_path / CONTROL_NAME), threading.Semaphore(0)
     heard: queue.SimpleQueue[Skipped] = queue.SimpleQueue()
     with Client(path, family="AF_UNIX") as deaf, Client(path, family="AF_UNIX") as reading:

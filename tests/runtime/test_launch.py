@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.runtime.federation_kit import hold_all, listening_federation, place
-from tests.runtime.real_kit import START_S
+from tests.runtime.process_kit import START_S
 from tests.worlds import digits, tiny
 
 from fedelect.errors import RunError

@@ -27,7 +27,7 @@ class LinkWatch:
         """The links are open from now on."""
         self._lost_at = {one: now_s + self._first_s for one in self._neighbours if one not in self.up}
 
-    def changed(self, neighbour: int, up: bool, now_s: float) -> bool:
+    def update(self, neighbour: int, up: bool, now_s: float) -> bool:
         """The links say that it is up, or down; returns whether it was lost and is back."""
         if up == (neighbour in self.up):
             return False
@@ -41,7 +41,7 @@ class LinkWatch:
         self._lost.discard(neighbour)
         return back
 
-    def news(self, now_s: float) -> tuple[tuple[int, bool], ...]:
+    def unreported_changes(self, now_s: float) -> tuple[tuple[int, bool], ...]:
         """(neighbour, whether it is up) of the links that are not as they were told to be, and may be told of again."""
         due = tuple(one for one in sorted(self.up ^ self._told_up) if self._tell_at(one) <= now_s)
         self._told_at |= dict.fromkeys(due, now_s)
@@ -49,7 +49,7 @@ class LinkWatch:
         return tuple((one, one in self.up) for one in due)
 
     @property
-    def told_all_up(self) -> bool:
+    def all_reported_up(self) -> bool:
         """Whether the last that was told of every link is that it is up."""
         return len(self._told_up) == len(self._neighbours)
 
@@ -62,7 +62,7 @@ class LinkWatch:
     def _tell_at(self, neighbour: int) -> float:
         return self._told_at.get(neighbour, -math.inf) + self._quiet_s
 
-    def lost(self, now_s: float) -> tuple[int, ...]:
+    def take_lost(self, now_s: float) -> tuple[int, ...]:
         """Who has been down for too long by now; each is said once."""
         lost = tuple(one for one, at_s in self._lost_at.items() if at_s <= now_s)
         for neighbour in lost:

@@ -7,7 +7,7 @@ from flwr.app import Context, Message
 from flwr.clientapp.typing import ClientAppCallable
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Request, read_request
+from fedelect.flower.election_messages import ELECTION, RECORD, ElectionAnswer, ElectionRequest, read_request
 from fedelect.flower.exchange import LOG
 from fedelect.flower.opinions import Opinion, check_opinion, read_survey
 from fedelect.runtime.control import ControlClient
@@ -20,7 +20,7 @@ _MARGIN_S = 10.0
 
 @final
 class ElectionMod:
-    """A mod for `@app.evaluate(ELECTION_ACTION, mods=[ElectBeside()])`: the server is told "done", and who was elected.
+    """A mod for `@app.evaluate(ELECTION_ACTION, mods=[ElectionMod()])`: the server is told "done", and who was elected.
 
     The app's own evaluate function judges the model. Its reply stays here: the opinion in it goes to the peer beside
     this SuperNode (`fedelect peer FOLDER --control`), and the mod waits for the election to end. What goes wrong is
@@ -40,8 +40,8 @@ class ElectionMod:
         """Judge, elect, and answer."""
         if message.metadata.message_type != ELECTION:
             raise ConfigurationError(
-                f"ElectBeside answers {ELECTION!r} messages only, got {message.metadata.message_type!r}: "
-                f"register it by @app.evaluate(ELECTION_ACTION, mods=[ElectBeside()])"
+                f"ElectionMod answers {ELECTION!r} messages only, got {message.metadata.message_type!r}: "
+                f"register it by @app.evaluate(ELECTION_ACTION, mods=[ElectionMod()])"
             )
         slot = 0
         try:
@@ -50,11 +50,11 @@ class ElectionMod:
             answer = self._elect(request, self._judge(request, message, context, call_next), context)
         except Exception:  # whatever it is, its text must not reach the server
             LOG.exception("slot %d: this node takes no part in the election", slot)
-            answer = Answer(slot=slot, outcome="failed")
+            answer = ElectionAnswer(slot=slot, outcome="failed")
         return Message(answer.content(), reply_to=message)
 
     def _judge(
-        self, request: Request, message: Message, context: Context, call_next: ClientAppCallable
+        self, request: ElectionRequest, message: Message, context: Context, call_next: ClientAppCallable
     ) -> float | None:
         """The app's opinion of the model; None if there is no model yet, or it has none."""
         if request.judged == 0:
@@ -75,7 +75,7 @@ class ElectionMod:
             LOG.warning("slot %d: no opinion: %s", request.slot, reason)
         return float(survey.opinions[0]) if survey.given else None
 
-    def _elect(self, request: Request, opinion: float | None, context: Context) -> Answer:
+    def _elect(self, request: ElectionRequest, opinion: float | None, context: Context) -> ElectionAnswer:
         try:
             with ControlClient(self._where(context)) as peer:
                 greeting = peer.greeting
@@ -86,7 +86,7 @@ class ElectionMod:
                         *(request.slot, greeting.client, greeting.configuration),
                         *(request.client, request.configuration.hex()),
                     )
-                    return Answer(slot=request.slot, outcome="stranger")
+                    return ElectionAnswer(slot=request.slot, outcome="stranger")
                 heard = peer.elect(
                     request.slot,
                     judged=request.judged,
@@ -97,11 +97,11 @@ class ElectionMod:
                 )
         except RunError as error:
             LOG.error("slot %d: %s", request.slot, error)
-            return Answer(slot=request.slot, outcome="unreached")
+            return ElectionAnswer(slot=request.slot, outcome="unreached")
         if not heard.decided:
             LOG.warning("slot %d: skipped: %s", request.slot, heard.reason)
         shown = tuple(bytes.fromhex(certificate) for certificate in heard.certificates)
-        return Answer(slot=request.slot, outcome="agreed" if heard.decided else "skipped", certificates=shown)
+        return ElectionAnswer(slot=request.slot, outcome="agreed" if heard.decided else "skipped", certificates=shown)
 
     def _where(self, context: Context) -> Path:
         folder = self._folder or context.node_config.get(PEER_KEY)

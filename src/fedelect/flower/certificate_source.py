@@ -12,11 +12,18 @@ from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import NoElection, RemoteProtocolError, RunError, StateError
-from fedelect.flower.deciders import SlotOutcome
-from fedelect.flower.elections.wire import ELECTION, RECORD, Answer, Outcome, Request, read_answer
-from fedelect.flower.exchange import LOG, Enough
-from fedelect.flower.rounds import Rounds, Trained
-from fedelect.flower.settings import About
+from fedelect.flower.cohort_source import SlotOutcome
+from fedelect.flower.election_messages import (
+    ELECTION,
+    RECORD,
+    ClientOutcome,
+    ElectionAnswer,
+    ElectionRequest,
+    read_answer,
+)
+from fedelect.flower.exchange import LOG, EarlyStop
+from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.settings import RunDescription
 from fedelect.protocol import CertificateChain
 from fedelect.runtime.roster import read_roster
 from fedelect.runtime.server import ElectionServer
@@ -54,11 +61,11 @@ class CertificateSource:
         return self._server.chain
 
     @property
-    def about(self) -> About:
+    def description(self) -> RunDescription:
         """How the peers elect; the hash of their configuration ties a run to its federation."""
         settings = cast("dict[str, Any]", msgspec.to_builtins(self.roster.settings))
         elsewhere = ("budget", "seed")
-        return About(
+        return RunDescription(
             label=LABEL,
             kind="Peer",
             parameters={name: value for name, value in settings.items() if name not in elsewhere},
@@ -81,7 +88,7 @@ class CertificateSource:
         return len(self.chain) > 0
 
     @property
-    def when_used(self) -> str:
+    def reuse_error(self) -> str:
         """The strategy knows another run's elections."""
         return "this strategy has been started before; make a new one, which takes up what its run folder holds"
 
@@ -95,7 +102,7 @@ class CertificateSource:
             raise NoElection(f"no certificate for slot {slot}; {self._said}")
         return Selection(slot, certificate.cohort)
 
-    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
+    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Nothing is learnt here: the clients judge the model when they elect for the next slot."""
         if trained.abandoned is None:
             self._judged = selection.slot
@@ -105,7 +112,7 @@ class CertificateSource:
         """One more election, in which the last model is judged; nobody trains on it."""
         if self._judged == 0 or self.chain.slot > slot:
             return
-        there = rounds.clients.where()
+        there = rounds.clients.locate()
         if len(there) < self.needed:
             LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), self.needed)
             return
@@ -135,7 +142,7 @@ class CertificateSource:
             return
         self._server.begin(slot)
         after, only = self.chain.slot, None
-        outcomes: dict[ClientId, Outcome | None] = {}
+        outcomes: dict[ClientId, ClientOutcome | None] = {}
         while True:
             shown = self._ask(slot, after, only, outcomes, model, rounds, strategy)
             unlinked = self._server.take_unlinked()
@@ -158,7 +165,7 @@ class CertificateSource:
         slot: int,
         after: int,
         only: Collection[ClientId] | None,
-        outcomes: dict[ClientId, Outcome | None],
+        outcomes: dict[ClientId, ClientOutcome | None],
         model: ArrayRecord,
         rounds: Rounds,
         strategy: Strategy,
@@ -167,7 +174,7 @@ class CertificateSource:
         last = self._server.last_frames
 
         def request(client: ClientId) -> Any:
-            return Request(
+            return ElectionRequest(
                 slot=slot,
                 judged=self._judged,
                 client=client,
@@ -177,7 +184,7 @@ class CertificateSource:
             ).record()
 
         judged = (self._judged, model) if self._judged > 0 else None
-        enough = Enough(lambda reply: self._decided_by(reply, slot), GRACE_S)
+        enough = EarlyStop(lambda reply: self._decided_by(reply, slot), GRACE_S)
         answers, asked = rounds.ask_all(
             strategy, judged, message_type=ELECTION, record=RECORD, fill=request, only=only, enough=enough
         )
@@ -193,7 +200,7 @@ class CertificateSource:
             except RemoteProtocolError as reason:
                 failures[client], outcomes[client] = f"its answer counts for nothing: {reason}", None
         for client, why in sorted(failures.items()):
-            LOG.warning("slot %d: %s takes no part in the election: %s", slot, rounds.clients.listed([client]), why)
+            LOG.warning("slot %d: %s takes no part in the election: %s", slot, rounds.clients.list_names([client]), why)
         counts = Counter(outcome or "without a sound answer" for outcome in outcomes.values())
         counted = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
         self._said = f"of {len(outcomes)} clients asked: {counted or 'nobody'}"
@@ -207,7 +214,7 @@ class CertificateSource:
                 self._server.admit(frame)
         return self._server.elected is not None
 
-    def _read(self, reply: Message, slot: int) -> Answer:
+    def _read(self, reply: Message, slot: int) -> ElectionAnswer:
         try:
             return read_answer(reply.content, slot)
         except RemoteProtocolError:

@@ -12,7 +12,7 @@ from tests.runtime.federation_kit import Place, listening_federation, opinions_o
 from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.host_messages import Notice, Phase
 from fedelect.runtime.journal import Journal
-from fedelect.runtime.launch import Ended, PeerProcesses
+from fedelect.runtime.launch import PeerProcesses, ProcessEnded
 from fedelect.runtime.roster import Roster
 from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
@@ -38,11 +38,11 @@ class Real:
         self.where = where
         self.roster, self.folders = roster, folders
         self.crew = PeerProcesses(self.folders, wraps)
-        self.heard: list[tuple[int, Notice | Ended]] = []
-        self.on_notice: Callable[[int, Notice | Ended], None] = lambda client, notice: None
+        self.heard: list[tuple[int, Notice | ProcessEnded]] = []
+        self.on_notice: Callable[[int, Notice | ProcessEnded], None] = lambda client, notice: None
         self.server = DirectElections(self.crew, ElectionServer(self.roster.config(), Ed25519Verifier()), self._hear)
 
-    def _hear(self, client: int, notice: Notice | Ended) -> None:
+    def _hear(self, client: int, notice: Notice | ProcessEnded) -> None:
         self.heard.append((client, notice))
         self.on_notice(client, notice)
 

@@ -1,7 +1,7 @@
 """A peer that lies, as a process: real runtime, TLS and keys of a member, but its own values are bent on the way out.
 
 `PeerProcesses` starts it through `wrap`, which puts this file and a habit before the usual command:
-`python lying_peer.py HABIT python -c CODE FOLDER PATH...`. Of that only the folder and the import path are used.
+`python byzantine_peer.py HABIT python -c CODE FOLDER PATH...`. Of that only the folder and the import path are used.
 """
 
 import sys
@@ -29,7 +29,7 @@ HONEST_SLOTS = 4
 """It begins to lie after so many slots."""
 
 
-class LyingLinks:
+class ByzantineLinks:
     """The links of a member that signs what suits it."""
 
     def __init__(self, links: Transport, client: int, signer: Signer, habit: str) -> None:
@@ -66,7 +66,7 @@ def main() -> None:
     def tell(notice: Notice) -> None:
         answers.write(encode_line(notice))
 
-    links = LyingLinks(transport_of(me), me.client, me.signer, HABIT)
+    links = ByzantineLinks(transport_of(me), me.client, me.signer, HABIT)
     serve(Path(FOLDER), StandardInput(), tell, transport=links)
 
 

@@ -26,7 +26,7 @@ class _AnnouncedLinks(MemoryTransport):
         self.open.set()
 
 
-class BesidePeers:
+class ControlledPeers:
     """The peers of these folders, by client; they are served as `fedelect peer --control` serves them."""
 
     def __init__(self, folders: Mapping[int, Path]) -> None:

@@ -14,8 +14,8 @@ from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError, StateError
-from fedelect.flower.elections.peers import CertificateSource
-from fedelect.flower.elections.wire import ELECTION, Answer
+from fedelect.flower.certificate_source import CertificateSource
+from fedelect.flower.election_messages import ELECTION, ElectionAnswer
 from fedelect.runtime.control import ControlClient
 from fedelect.runtime.host_messages import SLOTS_NAME, BeginSlot, decode_logs
 
@@ -121,7 +121,7 @@ def test_certificates_whose_past_the_server_missed_are_asked_for(fed: Federation
         asked.append((slot, len(shown)))
         if slot == 3 and len(shown) == 2:
             shown = shown[1:]
-        return Answer(slot=slot, outcome="agreed", certificates=tuple(map(bytes, shown))).content()  # type: ignore[arg-type]
+        return ElectionAnswer(slot=slot, outcome="agreed", certificates=tuple(map(bytes, shown))).content()  # type: ignore[arg-type]
 
     asked: list[tuple[int, int]] = []
     for client in range(CLIENTS):
@@ -180,7 +180,7 @@ def test_a_strategy_that_has_been_started_is_not_taken_for_a_new_run(fed: Federa
 def test_a_history_longer_than_an_answer_is_asked_for_in_parts(
     fed: Federation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("fedelect.flower.elections.wire.MOST_CERTIFICATES", 2)
+    monkeypatch.setattr("fedelect.flower.election_messages.MOST_CERTIFICATES", 2)
 
     def lost(message: Message, honest: RecordDict) -> RecordDict:
         answer = honest.get("fedelect")

@@ -8,21 +8,21 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.errors import ConfigurationError, NoElection, RunError
-from fedelect.flower.deciders import CLAIMED, CohortSource, SlotOutcome
+from fedelect.flower.cohort_source import CLAIMED, CohortSource, SlotOutcome
 from fedelect.flower.exchange import LOG
-from fedelect.flower.rounds import Rounds, Trained
+from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.saves import (
     Save,
     UnsavableError,
     decode_save,
     encode_save,
     pack_arrays,
-    remembered,
+    remember_state,
     restore_strategy,
     strategy_state,
     unpack_arrays,
 )
-from fedelect.flower.settings import Settings
+from fedelect.flower.settings import SlotSettings
 from fedelect.loop import skipped_record, slot_record
 from fedelect.records import RunWriter, SlotRecord
 from fedelect.vocabulary import Selection
@@ -40,12 +40,12 @@ class RunLoop:
     """
 
     def __init__(
-        self, settings: Settings, strategy: Strategy, decides: CohortSource, rounds: Rounds, writer: RunWriter
+        self, settings: SlotSettings, strategy: Strategy, source: CohortSource, rounds: Rounds, writer: RunWriter
     ) -> None:
         self._settings = settings
         self._fresh = strategy
         self._strategy = copy.deepcopy(strategy) if settings.start == "cold" else strategy
-        self._decides = decides
+        self._source = source
         self._rounds = rounds
         self._writer = writer
         self._label = writer.header.labels[0]
@@ -78,9 +78,9 @@ class RunLoop:
 
     def _close(self, model: ArrayRecord) -> None:
         """Let who decides end its work, and keep what it made of that: once is enough."""
-        before = self._decides.state()
-        self._decides.close(self.slot, model, self._rounds, self._strategy)
-        if self._save is not None and (state := self._decides.state()) != before:
+        before = self._source.state()
+        self._source.close(self.slot, model, self._rounds, self._strategy)
+        if self._save is not None and (state := self._source.state()) != before:
             self._save = msgspec.structs.replace(self._save, selector=state)
             self._writer.save_checkpoint(self.slot, encode_save(self._save))
 
@@ -92,7 +92,7 @@ class RunLoop:
             if save.unsaved is not None:
                 raise RunError(f"the run in {self._writer.path} cannot be resumed: {save.unsaved}; begin a new folder")
             self.slot = save.slot
-            self._decides.restore({CLAIMED: save.examples} | save.selector if save.examples else save.selector)
+            self._source.restore({CLAIMED: save.examples} | save.selector if save.examples else save.selector)
             self._model = unpack_arrays(save.model)
             self._save = save
             self._rounds.clients.recall(save.names, save.registered)
@@ -100,8 +100,8 @@ class RunLoop:
                 restore_strategy(self._strategy, save.strategy)
             self._writer.append([save.record])
             LOG.info("going on after slot %d of the run in %s", self.slot, self._writer.path)
-        elif self._decides.used:
-            raise ConfigurationError(self._decides.when_used)
+        elif self._source.used:
+            raise ConfigurationError(self._source.reuse_error)
         if max(recorded, default=0) > self.slot:
             raise RunError(
                 f"{self._writer.path} has records up to slot {max(recorded)} but its last sound save is of slot "
@@ -110,10 +110,10 @@ class RunLoop:
 
     def _play_slot(self, initial: ArrayRecord) -> SlotRecord:
         begun = time.monotonic()
-        clients, needed, last = self._rounds.clients, self._decides.needed, self._model or initial
+        clients, needed, last = self._rounds.clients, self._source.needed, self._model or initial
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
         try:
-            selection = self._decides.decide(self.slot + 1, there, last, self._rounds, self._strategy)
+            selection = self._source.decide(self.slot + 1, there, last, self._rounds, self._strategy)
         except NoElection as reason:
             LOG.warning("slot %d: nobody trains: %s", self.slot + 1, reason)
             seconds = time.monotonic() - begun
@@ -122,34 +122,34 @@ class RunLoop:
             "slot %d of %d: elected %s%s",
             selection.slot,
             self._writer.header.slots,
-            clients.listed(selection.cohort),
+            clients.list_names(selection.cohort),
             _index(selection),
         )
         cold = self._settings.start == "cold"
         if cold:
             self._strategy = copy.deepcopy(self._fresh)
-        take_back = None if cold else remembered(self._strategy)
+        take_back = None if cold else remember_state(self._strategy)
         trained = self._rounds.train(self._strategy, selection.slot, selection.cohort, initial if cold else last)
-        learnt = self._decides.learn(selection, trained, self._rounds, self._strategy)
-        self._log(selection, trained, learnt)
-        record = self._record(selection, trained, learnt, time.monotonic() - begun)
-        if learnt.note is None:
+        outcome = self._source.learn(selection, trained, self._rounds, self._strategy)
+        self._log(selection, trained, outcome)
+        record = self._record(selection, trained, outcome, time.monotonic() - begun)
+        if outcome.note is None:
             return self._finish(record, trained.model)
         if take_back is not None:
             take_back()
         return self._finish(record, last)
 
-    def _record(self, selection: Selection, trained: Trained, learnt: SlotOutcome, seconds: float) -> SlotRecord:
+    def _record(self, selection: Selection, trained: SlotTraining, outcome: SlotOutcome, seconds: float) -> SlotRecord:
         return slot_record(
             self._label,
             selection,
             arrivals=[trained.arrivals[client] for client in selection.cohort],
             rounds=trained.rounds,
             empty_rounds=trained.empty_rounds,
-            note=learnt.note,
-            opinions=learnt.opinions,
-            reward=learnt.reward,
-            reward_noise=learnt.reward_noise,
+            note=outcome.note,
+            opinions=outcome.opinions,
+            reward=outcome.reward,
+            reward_noise=outcome.reward_noise,
             seconds=seconds,
         )
 
@@ -166,7 +166,7 @@ class RunLoop:
         self.slot, self._model = record.slot, model
         self._save = Save(
             slot=record.slot,
-            selector=self._decides.state(),
+            selector=self._source.state(),
             names=list(self._rounds.clients.names),
             registered=self._rounds.clients.registered,
             model=pack_arrays(model),
@@ -178,15 +178,15 @@ class RunLoop:
         self._writer.append([record])
         return record
 
-    def _log(self, selection: Selection, trained: Trained, learnt: SlotOutcome) -> None:
+    def _log(self, selection: Selection, trained: SlotTraining, outcome: SlotOutcome) -> None:
         clients = self._rounds.clients
         LOG.info(
             "slot %d: trained by %s; failed: %s%s%s",
             selection.slot,
-            clients.listed(client for client, rounds in trained.arrivals.items() if rounds),
-            clients.listed(sorted(trained.failures)),
-            learnt.said,
-            "" if learnt.note is None else f"; abandoned: {learnt.note}",
+            clients.list_names(client for client, rounds in trained.arrivals.items() if rounds),
+            clients.list_names(sorted(trained.failures)),
+            outcome.said,
+            "" if outcome.note is None else f"; abandoned: {outcome.note}",
         )
 
 

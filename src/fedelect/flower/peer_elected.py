@@ -7,9 +7,9 @@ from typing import final
 
 from flwr.serverapp.strategy import Strategy
 
-from fedelect.flower.elections.peers import CertificateSource
+from fedelect.flower.certificate_source import CertificateSource
 from fedelect.flower.nodes import Identity
-from fedelect.flower.settings import Settings, Start
+from fedelect.flower.settings import SlotSettings, Start
 from fedelect.flower.strategy import AbstractSlotStrategy
 from fedelect.protocol import Certificate
 
@@ -50,7 +50,7 @@ class PeerElected(AbstractSlotStrategy):
         names: Sequence[str] | None = None,
     ) -> None:
         self._peers = CertificateSource(Path(roster))
-        settings = Settings(
+        settings = SlotSettings(
             rounds_per_slot=rounds_per_slot,
             start=start,
             train_quorum=train_quorum,

@@ -14,7 +14,7 @@ from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower import ElectionMod
-from fedelect.flower.elections.wire import ELECTION, MOST_CERTIFICATES, Answer, read_answer
+from fedelect.flower.election_messages import ELECTION, MOST_CERTIFICATES, ElectionAnswer, read_answer
 from fedelect.protocol import Certificate, decode_record, encode
 
 Hostile = Callable[[Message, RecordDict], RecordDict]
@@ -86,7 +86,7 @@ def test_no_cohort_trains_on_what_only_looks_like_a_certificate(fed: Federation,
             return honest
         assert isinstance(shown, list)
         made = {2: [short(shown[-1])], 3: [unsigned(shown[-1]), foreign], 4: first[0]}[slot]
-        return Answer(slot=slot, outcome="agreed", certificates=tuple(made)).content()
+        return ElectionAnswer(slot=slot, outcome="agreed", certificates=tuple(made)).content()
 
     first: list[Any] = []
     for client in range(CLIENTS):
@@ -120,7 +120,7 @@ def certified(frame: object) -> Certificate:
 def test_without_a_quorum_of_peers_the_slot_is_skipped_nobody_trains_and_the_model_stays(
     fed: Federation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def news(message: Message) -> bool:
+    def stop_and_start(message: Message) -> bool:
         slot = slot_of(message)
         if slot == 2 and not away:
             away.extend([0, 1])
@@ -133,7 +133,7 @@ def test_without_a_quorum_of_peers_the_slot_is_skipped_nobody_trains_and_the_mod
         return False
 
     away: list[int] = []
-    fed.grid.refuse = news
+    fed.grid.refuse = stop_and_start
     start(fed, 3, start="warm")
     assert statuses(fed) == ["done", "skipped", "done"]
     assert {slot for worker in fed.workers for slot, _ in worker.trained} == {1, 3}
@@ -171,7 +171,7 @@ def test_a_node_that_goes_down_is_gone_on_without_although_its_peer_is_up(fed: F
 def test_a_node_that_never_answers_is_not_waited_for_once_there_is_a_certificate(
     fed: Federation, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("fedelect.flower.elections.peers.GRACE_S", 0.2)
+    monkeypatch.setattr("fedelect.flower.certificate_source.GRACE_S", 0.2)
     honest = fed.answers[1]
     fed.node(1).answer = lambda message: None if slot_of(message) and honest(message) else honest(message)
     fed.strategy(rounds_per_slot=1).start(fed.grid, initial_arrays(), num_rounds=1, timeout=100_000)
@@ -201,7 +201,9 @@ def test_nodes_that_know_of_no_peer_fail_without_words_to_the_server(
     with pytest.raises(RunError, match="4 failed"):
         start(fed, 1, abandoned_allowed=0)
     assert "--node-config" in caplog.text
-    assert all(read_answer(message.records, 1) == Answer(slot=1, outcome="failed") for message in fed.grid.received)
+    assert all(
+        read_answer(message.records, 1) == ElectionAnswer(slot=1, outcome="failed") for message in fed.grid.received
+    )
 
 
 def test_the_mod_is_for_elections_only() -> None:
@@ -216,9 +218,9 @@ def test_the_mod_is_for_elections_only() -> None:
 
 
 def test_an_answer_shows_no_more_certificates_than_it_may() -> None:
-    many = Answer(slot=3, outcome="agreed", certificates=(b"x",) * (MOST_CERTIFICATES + 5))
+    many = ElectionAnswer(slot=3, outcome="agreed", certificates=(b"x",) * (MOST_CERTIFICATES + 5))
     assert len(read_answer(many.content(), 3).certificates) == MOST_CERTIFICATES
-    large = Answer(slot=3, outcome="agreed", certificates=(bytes(3 * 1024 * 1024),) * 5)
+    large = ElectionAnswer(slot=3, outcome="agreed", certificates=(bytes(3 * 1024 * 1024),) * 5)
     assert len(read_answer(large.content(), 3).certificates) == 2
 
 

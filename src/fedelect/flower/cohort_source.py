@@ -11,9 +11,9 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.flower.exchange import LOG
-from fedelect.flower.opinions import Survey, feedback_of, read_survey
-from fedelect.flower.rounds import Rounds, Trained
-from fedelect.flower.settings import About, OpinionSettings, label_of
+from fedelect.flower.opinions import Survey, make_feedback, read_survey
+from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.settings import OpinionSettings, RunDescription, selector_label
 from fedelect.loop import conclude_slot
 from fedelect.records import from_array
 from fedelect.selectors import AbstractSelector
@@ -43,7 +43,7 @@ class CohortSource(Protocol):
     """Decides who trains, slot by slot, and learns from what came of it."""
 
     @property
-    def about(self) -> About:
+    def description(self) -> RunDescription:
         """What the run's header says of it."""
 
     @property
@@ -55,7 +55,7 @@ class CohortSource(Protocol):
         """Whether it has decided anything yet."""
 
     @property
-    def when_used(self) -> str:
+    def reuse_error(self) -> str:
         """What to say if it has, and should not have."""
 
     def decide(
@@ -63,7 +63,7 @@ class CohortSource(Protocol):
     ) -> Selection:
         """Who trains in `slot`; `model` is what came of the slots before. Raises NoElection if nobody does."""
 
-    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
+    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Take in what came of the training, or that nothing did."""
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
@@ -77,7 +77,7 @@ class CohortSource(Protocol):
 
 
 CLAIMED = "examples"
-"""Key of `SelectorDecides.state` beside the selector's own: over how many examples clients give noisy opinions."""
+"""Key of `SelectorSource.state` beside the selector's own: over how many examples clients give noisy opinions."""
 
 
 class SelectorSource:
@@ -85,34 +85,34 @@ class SelectorSource:
 
     Args:
         selector: It.
-        surveying: What is made of the opinions.
+        opinion_settings: What is made of the opinions.
     """
 
-    def __init__(self, selector: AbstractSelector, surveying: OpinionSettings) -> None:
+    def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings) -> None:
         self.selector = selector
-        self._surveying = surveying
+        self._opinion_settings = opinion_settings
         self._examples: dict[ClientId, int] = {}  # over how many examples clients give noisy opinions
 
     @property
-    def about(self) -> About:
+    def description(self) -> RunDescription:
         """The selector's class and what it was made with."""
         elsewhere = ("clients", "budget", "seed")
         given = self.selector.parameters
-        return About(
-            label=label_of(self.selector),
+        return RunDescription(
+            label=selector_label(self.selector),
             kind=type(self.selector).__name__,
             parameters={name: value for name, value in given.items() if name not in elsewhere},
             framework="fa",
             seed=int(given.get("seed", 0)),
             clients=self.selector.clients,
             budget=self.selector.budget,
-            scenario=self._surveying.described,
+            scenario=self._opinion_settings.describe(),
         )
 
     @property
     def needed(self) -> int:
         """A cohort, and enough for the quorum of opinions."""
-        return max(self.selector.budget, self._surveying.opinions_needed(self.selector.clients))
+        return max(self.selector.budget, self._opinion_settings.opinions_needed(self.selector.clients))
 
     @property
     def used(self) -> bool:
@@ -120,7 +120,7 @@ class SelectorSource:
         return bool(self.selector.state()["slot"] != 0)
 
     @property
-    def when_used(self) -> str:
+    def reuse_error(self) -> str:
         """A selector cannot begin again."""
         return "the selector has been used before; a new run takes a new selector"
 
@@ -130,14 +130,14 @@ class SelectorSource:
         """Ask the selector, among those that are there."""
         return self.selector.ask(None if len(there) == self.selector.clients else list(there))
 
-    def learn(self, selection: Selection, trained: Trained, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
+    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
         """Survey all clients that are there, and tell the selector; or let it abandon the slot."""
         if trained.abandoned is not None:
             self.selector.abandon(selection)
             return SlotOutcome(note=trained.abandoned)
         survey = self._survey(selection.slot, trained.model, rounds, strategy)
         note = self._tell(selection, survey)
-        private = self._surveying.privacy is not None
+        private = self._opinion_settings.privacy is not None
         feedback = Feedback() if note is not None else self._feedback(survey)
         average = "" if note is not None else f", average {feedback.reward:.4f}"
         return SlotOutcome(
@@ -166,29 +166,29 @@ class SelectorSource:
         survey = read_survey(
             answers.replies,
             clients=rounds.clients.count,
-            opinion=self._surveying.opinion,
-            privacy=self._surveying.privacy,
+            opinion=self._opinion_settings.opinion,
+            privacy=self._opinion_settings.privacy,
             examples=self._examples,
         )
         clients = rounds.clients
         for client, reason in sorted((answers.failures | survey.rejected).items()):
-            LOG.warning("slot %d: no opinion of %s: %s", slot, clients.listed([client]), reason)
+            LOG.warning("slot %d: no opinion of %s: %s", slot, clients.list_names([client]), reason)
         if len(asked) < clients.count:
             LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
         return survey
 
     def _tell(self, selection: Selection, survey: Survey) -> str | None:
         """Tell the selector, or abandon the slot and return why."""
-        needed = self._surveying.opinions_needed(self.selector.clients)
+        needed = self._opinion_settings.opinions_needed(self.selector.clients)
         if survey.given < needed:
             self.selector.abandon(selection)
             return f"{survey.given} opinions count and {needed} are needed"
         return conclude_slot(self.selector, selection, self._feedback(survey))
 
     def _feedback(self, survey: Survey) -> Feedback:
-        return feedback_of(
+        return make_feedback(
             survey,
-            average=self._surveying.average,
-            trim=self._surveying.trim,
-            private=self._surveying.privacy is not None,
+            average=self._opinion_settings.average,
+            trim=self._opinion_settings.trim,
+            private=self._opinion_settings.privacy is not None,
         )

@@ -11,7 +11,7 @@ from flwr.app import ConfigRecord, Context, Message, MetricRecord
 from flwr.clientapp.typing import ClientAppCallable
 from tests.flower.elected_kit import TRAINING, L, elective
 from tests.flower.fake_grid import initial_arrays
-from tests.flower.what_the_server_sees import Received, complaints
+from tests.flower.server_view import Received, complaints
 from tests.leaks import encodings, peer_secrets, telling, traces
 
 from fedelect.errors import RunError

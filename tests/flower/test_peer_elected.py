@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tests.flower.elected_kit import BUDGET, CLIENTS, TRAINING, WHERE, L, elective
 from tests.flower.fake_grid import initial_arrays
+from tests.flower.server_view import complaints, stored_leaks
 from tests.flower.test_goal_directed import records
-from tests.flower.what_the_server_sees import complaints, stored_leaks
 from tests.leaks import peer_secrets
 
 from fedelect.analytics import democratized_feedback
