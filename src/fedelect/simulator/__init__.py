@@ -2,7 +2,6 @@
 
 from fedelect.simulator.network import LinkConditions, Network, Traffic
 from fedelect.simulator.peer_election import PeerElection
-from fedelect.simulator.peer_exchange import PeerExchange
 from fedelect.simulator.plan import Plan, TrainingSource, specify_selectors
 from fedelect.simulator.run import simulate
 
@@ -10,7 +9,6 @@ __all__ = [
     "LinkConditions",
     "Network",
     "PeerElection",
-    "PeerExchange",
     "Plan",
     "Traffic",
     "TrainingSource",

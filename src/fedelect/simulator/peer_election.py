@@ -1,16 +1,17 @@
-"""N peers behind the selector contract: BP-UCB or BP-GP with nobody in the middle, over a simulated network.
+"""N simulated peers behind the selector contract: BP-UCB or BP-GP without a coordinator, message by message.
 
-This is the host of all peers. For each client it keeps what that client would keep itself, its own opinions while
-elected, and it never lets one client's numbers reach another but through messages. What comes out is what `BpUcb`, or
-`BpGp`, elects from dense beliefs, to the bit; what can differ is that a slot is skipped when links are too bad.
+The cohorts are those that `BpUcb` or `BpGp` elects from dense beliefs, to the bit; bad links may cost a slot. This
+module hosts all peers. It keeps for each client only what that client would keep itself, so that one client's numbers
+reach another only by messages.
 
-Every slot is elected for and certified, the cold start too: for slot 1 before anything was trained, then for each
-next slot after the opinions on the last model (if none was trained, the same opinions once more). A certificate
-stands as soon as one peer has it. Peers that missed it get it before the next slot, as they would from the server.
+The exchange of opinions on the model of slot t is the election for slot t + 1, so `tell` holds that election. Every
+slot is certified, the cold start too; if nothing was trained, the last opinions are exchanged again. One peer with a
+certificate is enough; the others get it before the next slot, as they would from the server.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -31,21 +32,39 @@ from fedelect.protocol import (
 )
 from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, SlotSkipped
 from fedelect.records import Exchange
-from fedelect.rules.packing import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.simulator.network import LinkConditions, Network, Traffic
-from fedelect.simulator.peer_exchange import PeerDisks, PeerExchange
+from fedelect.simulator.network import LinkConditions, Network
+from fedelect.simulator.peer_storage import PeerStorage
 from fedelect.vocabulary import Feedback, Floats, Selection, Signal, as_cohort
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeerExchange:
+    """How the last exchange among the peers went.
+
+    Attributes:
+        slot: The slot whose opinions were exchanged.
+        beliefs: (N,) settled beliefs; nan where a peer has none.
+        exchange: Rounds, residual, outcome, messages and virtual time, as a slot record holds them.
+        lost: Messages that the links lost.
+        skipped: Why no cohort was certified, or None.
+    """
+
+    slot: int
+    beliefs: Floats
+    exchange: Exchange
+    lost: int
+    skipped: str | None
 
 
 @final
 class PeerElection(AbstractSelector):
     """BP-UCB or BP-GP by N peers that exchange messages along the links of a graph.
 
-    `tell` begins the next slot at every peer with its own opinion and lets virtual time pass until all have seen its
-    certificate or given up; `ask` gives the certified cohort, or raises NoElection if there is none. The next `ask`
-    tries again. An `ask` among some clients only holds the election again, as if that had been known from the start.
+    `tell` holds the election for the next slot: every peer begins it with its own opinion, and virtual time passes
+    until each has a certificate or has given up. `ask` returns the certified cohort, or raises NoElection; the next
+    `ask` tries again. An `ask` among some clients only holds the election again, restricted to these.
 
     Args:
         clients: N.
@@ -56,10 +75,11 @@ class PeerElection(AbstractSelector):
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
+    initial_arrays: ClassVar[Mapping[str, float]] = {"given": 0.0, "total": 0.0, "opinions": math.nan}
     advice: ClassVar[str] = (
         "As bp-ucb (rule=bp-gp: as bp-gp), message by message: what an election without a server costs."
     )
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(
         self,
@@ -72,6 +92,8 @@ class PeerElection(AbstractSelector):
     ) -> None:
         links = conditions if isinstance(conditions, LinkConditions) else LinkConditions(**(conditions or {}))
         self._settings = chosen = ElectionSettings(**settings)
+        super().__init__(clients=clients, budget=chosen.budget, seed=chosen.seed)
+        self.parameters |= asdict(chosen) | {"exploration": chosen.exploration_weight, "conditions": asdict(links)}
         self._signers = simulated_signers(clients, chosen.seed)
         self._config = PeerConfig(
             clients=clients,
@@ -80,33 +102,18 @@ class PeerElection(AbstractSelector):
             keys=tuple(signer.key for signer in self._signers),
             settings=chosen,
         )
-        parameters = {"clients": clients} | asdict(chosen) | {"exploration": chosen.exploration_weight}
-        if chosen.rule == "bp-ucb":
-            del parameters["rule"], parameters["forgetting"], parameters["memory"]
-        parameters |= {"edges": [list(edge) for edge in self._config.edges]}
-        parameters |= {"couplings": list(self._config.couplings), "conditions": asdict(links)}
-        super().__init__(clients=clients, budget=chosen.budget, seed=chosen.seed)
-        self.parameters = parameters
         self._conditions = links
-        self._given = np.zeros(clients, dtype=np.int64)  # opinions given while elected
-        self._total = np.zeros(clients)  # their sum
-        self._opinions = np.full(clients, np.nan)  # the last ones told
-        self._judged = 0  # the slot that they are of
+        self._judged = 0  # the slot whose model the last opinions are on
         self._held = 0  # the slot of the last election
-        self._disks = PeerDisks(self._config, self._signers)
-        self._available: list[int] | None = None  # to whom it was restricted
-        self._peers: list[Peer] = self._make_peers()
+        self._available: list[int] | None = None  # the clients to which it was restricted
+        self._storage = PeerStorage(self._config, self._signers)
+        self._peers = self._make_peers()
         self._result: CohortAgreed | str = "no election was held yet"
         self._last: PeerExchange | None = None
 
     @classmethod
     def from_scenario(
-        cls,
-        scenario: LinkedClients,
-        *,
-        seed: int,
-        conditions: LinkConditions | None = None,
-        **settings: Any,
+        cls, scenario: LinkedClients, *, seed: int, conditions: LinkConditions | None = None, **settings: Any
     ) -> Self:
         """The peers of a scenario's clients; `settings` may hold any other attribute of `ElectionSettings`."""
         chosen = ElectionSettings.for_scenario(scenario.config, seed=seed, **settings)
@@ -125,21 +132,21 @@ class PeerElection(AbstractSelector):
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """Certified history so far: what a server would have been shown."""
+        """Certified history, as a server would see it."""
         return self._peers[0].chain.certificates
 
     @property
     def settled(self) -> tuple[Floats, Exchange] | None:
         """(N,) beliefs of the last exchange and how it went, as a slot record takes them; None before the first."""
-        return None if self._last is None else (self._last.beliefs, self._last.for_the_record())
+        return None if self._last is None else (self._last.beliefs, self._last.exchange)
 
     def _choose(self, slot: int, available: Available) -> Choice:
         here = None if available is None or available.all() else np.flatnonzero(available).tolist()
         if self._held < slot:
-            self._hold(slot, here)
+            self._hold_election(slot, here)
         elif here != self._available:
             self._peers = self._make_peers()
-            self._hold(slot, here)
+            self._hold_election(slot, here)
         if isinstance(self._result, str):
             raise NoElection(f"no cohort for slot {slot}: {self._result}")
         return self._result.cohort, self._result.indices
@@ -148,104 +155,133 @@ class PeerElection(AbstractSelector):
         assert feedback.opinions is not None  # declared in `needs`
         members = np.array(selection.cohort)
         present = members[~np.isnan(feedback.opinions[members])]
-        self._given[present] += 1
-        self._total[present] += feedback.opinions[present]
-        self._opinions, self._judged = feedback.opinions.copy(), selection.slot
-        self._hold(selection.slot + 1, None)
+        self.arrays["given"][present] += 1
+        self.arrays["total"][present] += feedback.opinions[present]
+        self.arrays["opinions"] = feedback.opinions.copy()
+        self._judged = selection.slot
+        self._hold_election(selection.slot + 1)
 
     def _abandon(self, selection: Selection) -> None:
-        self._hold(selection.slot + 1, None)
+        self._hold_election(selection.slot + 1)
 
-    def _hold(self, slot: int, available: list[int] | None) -> None:
-        """Let the peers exchange their last opinions and elect for `slot`."""
-        count = np.maximum(self._given, 1)
-        means = np.where(self._given > 0, self._total / count, np.nan)
-        settled: dict[int, BeliefSettled] = {}
-        agreed: dict[int, CohortAgreed] = {}
-        skipped: dict[int, SlotSkipped] = {}
-
-        def host(client: int, effect: Effect) -> list[Effect]:
-            if isinstance(effect, BeliefSettled):
-                settled[client], peer = effect, self._peers[client]
-                mean, belief, rule = float(means[client]), effect.belief, self._settings.rule
-                claim = prepare_claim(peer.chain, rule=rule, mean=mean, belief=belief, judged=self._judged)
-                blind = stream(self._settings.seed, "blind", slot, client).bytes(BLIND_BYTES)  # the same if held again
-                return peer.propose(*claim, blind, available)
-            if isinstance(effect, Persist):
-                self._disks.store(client, effect.record)
-                return self._peers[client].persisted(effect.record)
-            if isinstance(effect, CohortAgreed):
-                agreed[client] = effect
-            elif isinstance(effect, SlotSkipped):
-                skipped[client] = effect
-            return []
-
+    def _hold_election(self, slot: int, available: list[int] | None = None) -> None:
+        """Let the peers exchange the last opinions and elect for `slot`."""
         self._held, self._available = slot, available
-        self._disks.begin(self._peers[0].chain.certificates)
+        self._storage.begin(self.certificates)
+        hosts = _Hosts(self._peers, self._storage, slot, self._judged, self._means(), available)
         network = Network(
             self._peers,
-            host,
+            hosts.carry_out,
             self._conditions,
-            seed=self._settings.seed,
+            seed=self.seed,
             name=("slot", slot),
             limit_s=2.0 * self._settings.slot_s,  # all slot deadlines pass at slot_s
         )
         for client, peer in enumerate(self._peers):
-            network.post(client, peer.begin_slot(slot, float(self._opinions[client])))
-        traffic = network.run(lambda: len(agreed) + len(skipped) == self.clients)
-        self._result = _why(skipped, self.clients)
-        if agreed:
-            self._result = best = max(agreed.values(), key=lambda one: len(one.indices))
+            network.post(client, peer.begin_slot(slot, float(self.arrays["opinions"][client])))
+        traffic = network.run(hosts.finished)
+        self._result = hosts.result()
+        if isinstance(self._result, CohortAgreed):
             for peer in self._peers:
-                peer.learn([best.certificate])
-        self._last = self._summary(slot, settled, traffic)
-
-    def _summary(self, slot: int, settled: Mapping[int, BeliefSettled], traffic: Traffic) -> PeerExchange:
-        residual = max((one.residual for one in settled.values()), default=0.0)
+                peer.learn([self._result.certificate])
+        skipped = self._result if isinstance(self._result, str) else None
+        residual = max((one.residual for one in hosts.settled.values()), default=0.0)
         rounds = self._settings.rounds if self._settings.reading == "ising" else 0
-        beliefs = np.array([settled[n].belief if n in settled else np.nan for n in range(self.clients)])
-        reason = self._result if isinstance(self._result, str) else None
-        outcome = outcome_of(rounds, residual)
-        return PeerExchange(
-            slot - 1, beliefs, rounds, residual, outcome, traffic.sent, traffic.lost, traffic.virtual_s, reason
+        exchange = Exchange(
+            rounds=rounds,
+            residual=residual,
+            outcome=str(outcome_of(rounds, residual)) if skipped is None else f"no cohort: {skipped}",
+            messages=traffic.sent,
+            virtual_seconds=traffic.virtual_s,
         )
+        self._last = PeerExchange(slot - 1, hosts.beliefs(), exchange, traffic.lost, skipped)
+
+    def _means(self) -> Floats:
+        """(N,) mean of each client's opinions while elected; nan if it has none."""
+        given = self.arrays["given"]
+        return np.where(given > 0, self.arrays["total"] / np.maximum(given, 1.0), np.nan)
 
     def _make_peers(self) -> list[Peer]:
         verifier = KeyedHashVerifier()
         return [
             Peer(self._config, client, signer, verifier, records=records)
-            for client, (signer, records) in enumerate(zip(self._signers, self._disks.rewind(), strict=True))
+            for client, (signer, records) in enumerate(zip(self._signers, self._storage.rewind(), strict=True))
         ]
 
     def _memory(self) -> dict[str, Any]:
         # The last election is held again on recall: it is the same to the bit, and the peers' maps need no saving.
-        return {
-            "given": pack(self._given, "<u4"),
-            "total": pack(self._total, "<f8"),
-            "opinions": pack(self._opinions, "<f8"),
-            "judged": self._judged,
-            "held": self._held,
-            "available": self._available,
-            **self._disks.memory(),
-        }
+        own = {"judged": self._judged, "held": self._held, "available": self._available}
+        return own | self._storage.memory()
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        size = self.clients
-        self._given = unpack(memory["given"], "<u4", size=size, what="opinion counts").astype(np.int64)
-        self._total = unpack(memory["total"], "<f8", size=size, what="opinion sums")
-        self._opinions = unpack(memory["opinions"], "<f8", size=size, what="opinions")
-        self._judged = int(memory["judged"] if "judged" in memory else memory["surveyed"])  # before bp-gp: ever, or not
-        self._disks.recall(memory)
+        self._judged = int(memory["judged"])
+        self._storage.recall(memory)
         self._peers = self._make_peers()
         available = memory["available"]
         if available is not None:
-            available = list(as_cohort(available, clients=size, what="available"))
+            available = list(as_cohort(available, clients=self.clients, what="available"))
         if int(memory["held"]):
-            self._hold(int(memory["held"]), available)
+            self._hold_election(int(memory["held"]), available)
 
 
-def _why(skipped: Mapping[int, SlotSkipped], clients: int) -> str:
-    if not skipped:
-        return "time was up"
-    first = skipped[min(skipped)]
-    return f"{len(skipped)} of {clients} clients did not agree in slot {first.slot}; {first.reason}"
+class _Hosts:
+    """The hosts of all peers in one election: they propose, store records and collect results.
+
+    Args:
+        peers: One for each client.
+        storage: Their stable storage.
+        slot: The slot to elect for.
+        judged: The slot whose model the opinions are on; 0 if none.
+        means: (N,) mean of each client's own rewards; nan if it has none.
+        available: The clients that can be elected; None means all.
+    """
+
+    def __init__(
+        self,
+        peers: Sequence[Peer],
+        storage: PeerStorage,
+        slot: int,
+        judged: int,
+        means: Floats,
+        available: list[int] | None,
+    ) -> None:
+        self._peers, self._storage, self._slot = peers, storage, slot
+        self._judged, self._means, self._available = judged, means, available
+        self.settled: dict[int, BeliefSettled] = {}
+        self._agreed: dict[int, CohortAgreed] = {}
+        self._skipped: dict[int, SlotSkipped] = {}
+
+    def carry_out(self, client: int, effect: Effect) -> list[Effect]:
+        """Do what the peer of `client` asks for; returns the effects that follow."""
+        peer = self._peers[client]
+        if isinstance(effect, BeliefSettled):
+            self.settled[client] = effect
+            settings, mean = peer.config.settings, float(self._means[client])
+            claim = prepare_claim(peer.chain, rule=settings.rule, mean=mean, belief=effect.belief, judged=self._judged)
+            blind = stream(settings.seed, "blind", self._slot, client).bytes(BLIND_BYTES)  # the same if held again
+            return peer.propose(*claim, blind, self._available)
+        if isinstance(effect, Persist):
+            self._storage.store(client, effect.record)
+            return peer.persisted(effect.record)
+        if isinstance(effect, CohortAgreed):
+            self._agreed[client] = effect
+        elif isinstance(effect, SlotSkipped):
+            self._skipped[client] = effect
+        return []
+
+    def finished(self) -> bool:
+        """Whether every peer has decided or given up."""
+        return len(self._agreed) + len(self._skipped) == len(self._peers)
+
+    def beliefs(self) -> Floats:
+        """(N,) settled beliefs; nan where a peer has none."""
+        return np.array([self.settled[n].belief if n in self.settled else np.nan for n in range(len(self._peers))])
+
+    def result(self) -> CohortAgreed | str:
+        """The certified cohort, with indices if any peer has them; else why there is none."""
+        if self._agreed:
+            return max(self._agreed.values(), key=lambda one: len(one.indices))
+        if not self._skipped:
+            return "time was up"
+        first = self._skipped[min(self._skipped)]
+        return f"{len(self._skipped)} of {len(self._peers)} clients did not agree in slot {first.slot}; {first.reason}"
