@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -126,44 +125,43 @@ import sys
 from pathlib import Path
 from fedelect.simulator import simulate
 from tests.worlds import digits, plan, tiny
-folder, framework = sys.argv[1:]
+folder, framework, share = sys.argv[1:]
 names = {"fa": ("quick-init-ucb", "subset-ucb", "random"), "da": ("bp-ucb", "peers:loss=0.1", "random")}[framework]
 slots = {"fa": 30, "da": 12}[framework]
 work = plan(*names, framework=framework, slots=slots, config=tiny(start="warm"))
-simulate(work, digits(), Path(folder), checkpoint_every_s=0.02, workers=1)
+
+def progress(finished, total):
+    if finished >= float(share) * total:
+        print("here", flush=True)
+        sys.stdin.read()  # until it is killed
+
+simulate(work, digits(), Path(folder), checkpoint_every_s=0.0, workers=1, progress=progress)
 """
 
 
-def in_another_process(folder: Path, framework: str) -> subprocess.Popen[bytes]:
+def in_another_process(folder: Path, framework: str, *, until: float = 2.0) -> subprocess.Popen[bytes]:
+    """A run that says so and waits when this share of it is on record; above 1, it goes on to the end."""
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
     environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", CHILD, str(folder), framework], env=environment, cwd=ROOT)
-
-
-def recorded_bytes(folder: Path) -> int:
-    file = folder / "slots.jsonl"
-    return file.stat().st_size if file.exists() else 0
+    command = [sys.executable, "-c", CHILD, str(folder), framework, str(until)]
+    return subprocess.Popen(command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("framework", ["fa", "da"])
 def test_a_run_killed_again_and_again_ends_with_the_records_of_an_undisturbed_one(
     tmp_path: Path, framework: str
 ) -> None:
-    assert in_another_process(tmp_path / "undisturbed", framework).wait(timeout=120) == 0
-    size = recorded_bytes(tmp_path / "undisturbed")
-    kills = 0
+    with in_another_process(tmp_path / "undisturbed", framework) as child:
+        assert child.wait() == 0
     for share in (0.1, 0.35, 0.7, 0.9):
-        child = in_another_process(tmp_path / "killed", framework)
-        deadline = time.monotonic() + 120
-        while recorded_bytes(tmp_path / "killed") < share * size and child.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        if child.poll() is None:
-            child.send_signal(signal.SIGKILL)
-            kills += 1
-        child.wait(timeout=60)
-    assert kills >= 2
-    assert in_another_process(tmp_path / "killed", framework).wait(timeout=120) == 0
+        with in_another_process(tmp_path / "killed", framework, until=share) as child:
+            assert child.stdout is not None and child.stdout.readline() == b"here\n"
+            child.kill()
+            assert child.wait() == -signal.SIGKILL
+        slots = tmp_path / "killed/slots.jsonl"
+        slots.write_bytes(slots.read_bytes()[:-7])  # as if in the middle of a line
+    with in_another_process(tmp_path / "killed", framework) as child:
+        assert child.wait() == 0
     assert records(tmp_path / "killed") == records(tmp_path / "undisturbed")
 
 

@@ -215,7 +215,7 @@ class _RunLoop:
 
 
 def _load(writer: RunWriter, plan: Plan) -> dict[int, TrialSave]:
-    """By trial, where the last checkpoint left it."""
+    """Return, by trial, where the last checkpoint left it."""
     checkpoint = writer.load_checkpoint()
     if checkpoint is None:
         return {}
@@ -226,7 +226,13 @@ def _load(writer: RunWriter, plan: Plan) -> dict[int, TrialSave]:
     for save in saves:
         if not (0 <= save.trial < plan.trials and 0 <= save.slot <= plan.slots):
             raise unreadable_checkpoint(f"there is no slot {save.slot} of trial {save.trial} in this run")
-    return {save.trial: save for save in saves}
+    return {save.trial: save for save in saves if _is_on_record(writer, save)}
+
+
+def _is_on_record(writer: RunWriter, save: TrialSave) -> bool:
+    """Return whether all slots of a save are on record; a damaged file may lack some, and they are played again."""
+    slots = frozenset(range(1, save.slot + 1))
+    return all(slots <= writer.recorded(label, save.trial) for label in writer.header.labels)
 
 
 def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: OpinionFunction) -> list[float | None]:
