@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fedelect._processes import Calling, run_tasks
+from fedelect._processes import run_tasks
 from fedelect.analytics import judge
 from fedelect.equations.intervals import mean_band
 from fedelect.errors import RunError
@@ -215,9 +215,9 @@ def calibrate(
     missing = [candidate for candidate in candidates if candidate not in known]
     progress(len(candidates) - len(missing), len(candidates))
     make_folder(path.parent)
-    host = Calling(functools.partial(_outcome, dataset=dataset, seed=seed))
+    function = functools.partial(_outcome, dataset=dataset, seed=seed)
     requests = [(candidate, work[candidate.start]) for candidate in missing]
-    for _, outcome in run_tasks(host, requests, workers=workers):
+    for _, outcome in run_tasks(function, requests, workers=workers):
         known[outcome.candidate] = outcome
         _write(path, dataset, seed, candidates, known)
         progress(len(known), len(candidates))

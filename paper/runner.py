@@ -11,7 +11,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from fedelect._processes import Failed, failed, run_tasks
+from fedelect._processes import run_tasks
 from fedelect.errors import RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Job
 from fedelect.loop import opinions_on
@@ -225,30 +225,20 @@ def play(
         finished: Told of each finished task.
     """
     requests = [(task,) for task in tasks]
-    host = _BlockPlayer(ground)
-    for place, _ in run_tasks(host, requests, workers=workers, underway=lambda place, played: progress(played)):
+    function = functools.partial(_play_block, ground=ground)
+    for place, _ in run_tasks(function, requests, workers=workers, progress=lambda place, played: progress(played)):
         finished(tasks[place])
 
 
-class _BlockPlayer:
-    """Plays blocks, here or in a worker process, and tells of its progress about once a second."""
-
-    def __init__(self, ground: TrainingSource) -> None:
-        self._ground = ground
-
-    def play(self, task: BlockTask) -> Generator[int, None, Failed | None]:
-        """Yields how many more replica-slots have been played; returns what went wrong, if anything did."""
-        try:
-            pending, told_at = 0, time.monotonic()
-            for played in playing(task, self._ground):
-                pending += played
-                if time.monotonic() - told_at >= TELL_EVERY_S:
-                    yield pending
-                    pending, told_at = 0, time.monotonic()
+def _play_block(task: BlockTask, *, ground: TrainingSource) -> Generator[int, None, None]:
+    """Play a block; about once a second, yield how many more replica-slots have been played."""
+    pending, told_at = 0, time.monotonic()
+    for played in playing(task, ground):
+        pending += played
+        if time.monotonic() - told_at >= TELL_EVERY_S:
             yield pending
-        except Exception as error:
-            return failed(error)
-        return None
+            pending, told_at = 0, time.monotonic()
+    yield pending
 
 
 def hours(seconds: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fedelect._processes import Calling, run_tasks
+from fedelect._processes import run_tasks
 from fedelect.records.files import make_folder, replace_file
 
 Progress = Callable[[int, int], None]
@@ -67,7 +67,7 @@ class Parts:
         missing = [name for name in requests if name not in self._encoded]
         self._progress(len(requests) - len(missing), len(requests))
         workers = 1 if alone else self._workers
-        for place, value in run_tasks(Calling(function), [requests[name] for name in missing], workers=workers):
+        for place, value in run_tasks(function, [requests[name] for name in missing], workers=workers):
             self._encoded[missing[place]] = msgspec.msgpack.encode(value)
             self._keep()
             self._progress(sum(name in self._encoded for name in requests), len(requests))

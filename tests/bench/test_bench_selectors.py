@@ -9,7 +9,7 @@ from tests.worlds import plan as run_plan
 
 from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases, table_truth
 from fedelect.bench import Ranking, competitors, left_out, rank_selectors
-from fedelect.bench.play import Elections, Player
+from fedelect.bench.play import Player
 from fedelect.errors import ConfigurationError, SelectorError
 from fedelect.records import read_run
 from fedelect.seeds import derive
@@ -84,8 +84,8 @@ def test_workers_change_nothing_but_the_cost() -> None:
 @pytest.mark.parametrize(("framework", "text"), [("fa", "quick-init-ucb:exploration=0.01"), ("da", "bp-ucb")])
 def test_the_bench_elects_as_a_recorded_run_does(tmp_path: Path, framework: str, text: str) -> None:
     atlas = ladder()
-    played = Player(atlas, slots=15, trials=2, seed=4).play(text)
-    assert isinstance(played, Elections) and played.framework == framework
+    played = Player(atlas, slots=15, trials=2, seed=4).elections(text)
+    assert played.framework == framework
     of = run_plan(text, framework=played.framework, slots=15, trials=2, seed=4, config=atlas.config)
     simulate(of, atlas, tmp_path / "run", workers=1)
     for record in read_run(tmp_path / "run").records:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect._processes import Failed, run_tasks, worker_count
+from fedelect._processes import run_tasks, worker_count
 from fedelect.analytics import load_opinion
 from fedelect.atlas.facts import check, without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
@@ -188,7 +188,7 @@ class _Build:
         if missing:  # else the next kept parts would look like very fast work
             self._progress(self._finished, self._plan.trainings)
         requests = [(task.training_seed, self._cohorts(task.ranks), task.losses) for task in missing]
-        for place, trained in run_tasks(self._trainer, requests, workers=self._places):
+        for place, trained in run_tasks(self._trainer.train, requests, workers=self._places):
             yield missing[place], *self._saved(parts, missing[place], trained)
             self._finished += len(missing[place].ranks)
             self._progress(self._finished, self._plan.trainings)
@@ -267,9 +267,7 @@ def _too_many(plan: AtlasPlan, trainer: Trainer, limit: int, places: int) -> Con
     seconds = 0.0
     for size in (1, len(cohorts)):  # the first time kernels are compiled
         before = time.perf_counter()
-        answer = trainer.play(0, cohorts[:size])
-        if isinstance(answer, Failed):
-            raise answer.error
+        trainer.train(0, cohorts[:size])
         seconds = (time.perf_counter() - before) / size
     hours = seconds * float(min(plan.trainings, 10**300)) / places / 3600
     return ConfigurationError(

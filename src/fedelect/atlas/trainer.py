@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fedelect._processes import Failed, failed
 from fedelect.analytics import load_opinion
 from fedelect.atlas.table import AtlasPlan
 from fedelect.errors import ConfigurationError
@@ -30,22 +29,19 @@ class Trained:
 
 
 class Trainer:
-    """Trains chunks of cohorts; the world is built where it plays."""
+    """Trains chunks of cohorts; the scenario is built where it trains."""
 
     def __init__(self, plan: AtlasPlan, dataset: Dataset, engine: str) -> None:
         self._plan, self._engine_name = plan, engine
         self._dataset: Dataset | None = dataset
         self._made: tuple[Scenario, Engine] | None = None
 
-    def play(self, training_seed: int, cohorts: Sequence[Cohort], losses: bool = False) -> Trained | Failed:
-        """What the clients say of the models of the cohorts; or what went wrong."""
-        try:
-            with threadpool_limits(limits=1, user_api="blas"):  # the same numbers on any number of cores
-                return self._trained(training_seed, cohorts, losses)
-        except Exception as error:
-            return failed(error)
+    def train(self, training_seed: int, cohorts: Sequence[Cohort], losses: bool = False) -> Trained:
+        """Train each cohort and return the clients' opinions of the models."""
+        with threadpool_limits(limits=1, user_api="blas"):  # the same numbers on any number of cores
+            return self._train(training_seed, cohorts, losses)
 
-    def _trained(self, training_seed: int, cohorts: Sequence[Cohort], losses: bool) -> Trained:
+    def _train(self, training_seed: int, cohorts: Sequence[Cohort], losses: bool) -> Trained:
         config = self._plan.config
         if self._made is None:
             assert self._dataset is not None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedelect._processes import Failed, failed
 from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError, FedelectError, NoElection
 from fedelect.federation import Engine
@@ -108,13 +107,6 @@ class Player:
     def __init__(self, atlas: Atlas, *, slots: int, trials: int, seed: int, first_trial: int = 0) -> None:
         self._atlas, self._slots, self._trials, self._seed = atlas, slots, trials, seed
         self._first_trial = first_trial
-
-    def play(self, text: str) -> Elections | Failed:
-        """What the selector of that specification does; or what went wrong."""
-        try:
-            return self.elections(text)
-        except Exception as error:
-            return failed(error)
 
     def elections(self, text: str) -> Elections:
         """What the selector of that specification does; whatever goes wrong is raised."""

@@ -133,7 +133,7 @@ def rank_selectors(
     progress(0, len(texts))
     played: dict[str, tuple[Elections, Figures]] = {}
     close: dict[str, int] = {}
-    for place, elections in run_tasks(player, [(text,) for text in texts], workers=worker_count(workers)):
+    for place, elections in run_tasks(player.elections, [(text,) for text in texts], workers=worker_count(workers)):
         values = known.of(elections.cohorts)
         close[texts[place]] = int(got_close(values, known.optimum.mean).sum())
         played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)

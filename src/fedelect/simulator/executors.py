@@ -81,11 +81,11 @@ class WorkerProcesses:
         """See `Executor`."""
         self.end(number)
         shard = Shard(self._plan, self._source, trials, saves, check=self._check)
-        self._workers[number] = WorkerProcess(shard, self._answers)
+        self._workers[number] = WorkerProcess(shard.play, self._answers)
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""
-        self._workers[number].ask(SLICE_S, save)
+        self._workers[number].submit(SLICE_S, save)
 
     def answer(self) -> tuple[int, Answer]:
         """See `Executor`."""

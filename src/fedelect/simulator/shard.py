@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fedelect._processes import Failed, failed
+from fedelect._processes import Failed, as_failure
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.federation import Engine, versions_of
 from fedelect.loop import Replica, play_slot
@@ -163,7 +163,7 @@ class Shard:
             with threadpool_limits(limits=1, user_api="blas"):
                 return self.advance(at_least_s=at_least_s, save=save)
         except Exception as error:
-            return failed(error)
+            return as_failure(error)
 
     def advance(self, *, at_least_s: float = 0.0, save: bool = False) -> Played:
         """Play the next slot, and more until `at_least_s` seconds have passed.
