@@ -211,7 +211,7 @@ def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(
         assert code == 1 and "FIRST:END" in err
     monkeypatch.setattr(PeerConfig, "quorum", property(lambda config: 1))
     code, out, _ = fedelect("chaos", "--seeds", "0:9", *options)
-    assert code == 1 and "seed " in out and "broke a promise" in out
+    assert code == 1 and "seed " in out and "violated a guarantee" in out
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from fedelect.runtime.identity import CERTIFICATE_NAME, SIGNING_KEY_NAME, read_i
 from fedelect.runtime.launch import reserve_addresses
 from fedelect.runtime.roster import read_roster
 from fedelect.simulator import Plan, simulate, specify_selectors
-from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, run_chaos
+from fedelect.testing.chaos import ChaosPlan, ChaosResult, run_chaos
 
 Fedelect = Callable[..., tuple[int, str, str]]
 
@@ -160,14 +160,14 @@ def test_folders_that_cannot_be_used_are_named_with_what_to_do(fedelect: Fedelec
 def test_a_chaos_run_that_broke_a_promise_comes_with_the_whole_command_that_repeats_it(
     fedelect: Fedelect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaking(seed: int, plan: ChaosPlan) -> ChaosOutcome:
+    def breaking(seed: int, plan: ChaosPlan) -> ChaosResult:
         return dataclasses.replace(run_chaos(seed, plan), split=1)
 
     monkeypatch.setattr(sys.modules["fedelect.cli.peers.chaos"], "run_chaos", breaking)
     options = ["--clients", "4", "--slots", "2", "--max-faulty", "0", "--rule", "bp-gp", "--byzantine", "0", "--calm"]
     code, out, _ = fedelect("chaos", "--seeds", "3:5", *options)
     assert code == 1 and "seed 4: 1 slots split" in out
-    assert f"2 runs broke a promise; `fedelect chaos --seeds SEED {' '.join(options)}` repeats one" in out
+    assert f"2 runs violated a guarantee; `fedelect chaos --seeds SEED {' '.join(options)}` repeats one" in out
 
 
 def test_a_peer_does_not_start_without_tls_or_with_a_key_that_is_not_in_the_roster(

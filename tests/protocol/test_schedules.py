@@ -28,7 +28,7 @@ from fedelect.protocol.effects import (
 )
 from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
-from fedelect.testing.chaos.watch import Watch
+from fedelect.testing.chaos.observer import Observer
 
 EDGES = ((0, 1), (0, 4), (1, 2), (1, 3), (2, 3), (3, 4))
 COUPLINGS = (0.4, -0.3, 0.2, 0.5, -0.6, 0.1)
@@ -54,7 +54,7 @@ class HostilePeers(RuleBasedStateMachine):
                 budget=2, rule=by, rounds=rounds, damping=damping, seed=seed, max_faulty=1, silent_intervals=2
             ),
         )
-        self.watch = Watch(self.config, VERIFIER, frozenset())
+        self.observer = Observer(self.config, VERIFIER, frozenset())
         self.disks: list[list[Record]] = [[] for _ in range(CLIENTS)]
         self.blinds = itertools.count()  # fresh ones, also for a client that is made again
         self.rewards = [OwnRewards(client) for client in range(CLIENTS)]
@@ -88,7 +88,7 @@ class HostilePeers(RuleBasedStateMachine):
         peer = self.peers[client]
         for effect in effects:
             if isinstance(effect, Send):
-                self.watch.message(effect.message)
+                self.observer.see_message(effect.message)
                 self.flying.append(effect.message)
             elif isinstance(effect, BeliefSettled):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
@@ -97,13 +97,13 @@ class HostilePeers(RuleBasedStateMachine):
                 self.carry_out(client, peer.propose(*claim, next(self.blinds).to_bytes(16, "little")))
             elif isinstance(effect, Persist):
                 self.disks[client].append(effect.record)
-                self.watch.stored(client, effect.record, peer)
+                self.observer.check_record(client, effect.record, peer)
                 self.carry_out(client, peer.persisted(effect.record))
             elif isinstance(effect, CohortAgreed | SlotSkipped):
                 assert client not in self.ended
                 self.ended[client] = effect
                 if isinstance(effect, CohortAgreed):
-                    self.watch.decided(client, effect)
+                    self.observer.note_decision(client, effect)
 
     def receive(self, message: Message) -> None:
         self.carry_out(message.receiver, self.peers[message.receiver].receive(message))
@@ -180,8 +180,8 @@ class HostilePeers(RuleBasedStateMachine):
 
     @invariant()
     def nothing_happened_that_never_must(self) -> None:
-        assert self.watch.splits() == []
-        assert self.watch.violations == []
+        assert self.observer.split_slots() == []
+        assert self.observer.violations == []
 
     @invariant()
     def all_who_are_done_have_said_so(self) -> None:

@@ -41,7 +41,7 @@ class Ring:
     def run(self, *, seed: int = 1, limit_s: float = 100.0, wait_for_all: bool = True, **conditions: float) -> Traffic:
         network = Network(self.peers, self.host, LinkConditions(**conditions), seed=seed, limit_s=limit_s)
         for client, peer in enumerate(self.peers):
-            network.post(client, peer.begin_slot(1, client / 10))
+            network.carry_out(client, peer.begin_slot(1, client / 10))
         return network.run(lambda: wait_for_all and len(self.done) == CLIENTS)
 
 
@@ -109,9 +109,9 @@ def test_links_between_sides_are_cut_and_heal() -> None:
     ring = Ring()
     network = Network(ring.peers, ring.host, LinkConditions(), seed=1, limit_s=100.0)
     network.partition(frozenset({0, 1, 2}))
-    network.at(3.0, network.partition)
+    network.call_after(3.0, network.partition)
     for client, peer in enumerate(ring.peers):
-        network.post(client, peer.begin_slot(1, client / 10))
+        network.carry_out(client, peer.begin_slot(1, client / 10))
     traffic = network.run(lambda: len(ring.done) == CLIENTS)
     assert traffic.lost > 0
     assert 3.0 < traffic.virtual_s < SETTINGS.slot_s
@@ -123,9 +123,9 @@ def test_a_peer_that_is_down_hears_nothing_and_its_old_deadlines_are_forgotten()
     network = Network(ring.peers, ring.host, LinkConditions(), seed=1, limit_s=100.0)
     network.crash(5)
     for client, peer in enumerate(ring.peers):
-        network.post(client, peer.begin_slot(1, client / 10))
+        network.carry_out(client, peer.begin_slot(1, client / 10))
     fresh = Peer(CONFIG, 5, SIGNERS[5], KeyedHashVerifier())
-    network.at(1.0, lambda: network.restart(5, fresh))
+    network.call_after(1.0, lambda: network.restart(5, fresh))
     network.run(lambda: len(ring.done) == CLIENTS - 1)
     assert 5 not in ring.done
     assert fresh.slot == 0  # a deadline of its earlier life would have raised
@@ -155,7 +155,7 @@ def test_refused_messages_are_an_error_unless_somebody_wants_to_know() -> None:
 def test_a_relay_stands_between_peers_and_links() -> None:
     ring = Ring()
     network = Network(ring.peers, ring.host, LinkConditions(), seed=1, limit_s=9.0, relay=lambda message: ())
-    network.post(0, ring.peers[0].begin_slot(1, 0.5))
+    network.carry_out(0, ring.peers[0].begin_slot(1, 0.5))
     assert network.run(lambda: False).sent == 0
 
 

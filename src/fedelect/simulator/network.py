@@ -1,7 +1,7 @@
-"""Peers in one process: a virtual clock, links that delay, lose, repeat or cut messages, peers that fail, no waiting.
+"""A simulated network: a virtual clock, links that delay, lose, repeat or cut messages, and peers that crash.
 
-Events lie in a heap ordered by (virtual time, order of posting), and every link draws its luck from a stream of its
-own, so a run is the same whenever it is repeated. Nothing can hang: delays are positive and the clock has a limit.
+Events are in a heap ordered by (virtual time, order of scheduling), and every link draws from a stream of its own, so
+runs repeat exactly. Nothing can hang: delays are positive and the clock has a limit.
 """
 
 import heapq
@@ -16,17 +16,17 @@ from fedelect.protocol.effects import Deadline, Effect, Send, SetDeadline
 from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 
-Host = Callable[[int, Effect], list[Effect]]
-"""Told (client, effect) of whatever is not the network's business; returns the effects of what it did then."""
+EffectHandler = Callable[[int, Effect], list[Effect]]
+"""Carries out (client, effect) for all effects but messages and deadlines; returns the effects that follow."""
 
-Refusal = Callable[[int, Message, RemoteProtocolError], None]
-"""Told (client, message, why) when a peer refuses a message."""
+RefusalHandler = Callable[[int, Message, RemoteProtocolError], None]
+"""Called with (client, message, reason) when a peer refuses a message."""
 
 Relay = Callable[[Message], Iterable[Message]]
 """Maps a message that a peer sends to the messages that go out; for observers and Byzantine clients."""
 
 Action = Callable[[], None]
-"""Something that is to happen at some moment."""
+"""A call at a moment of virtual time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +58,7 @@ class LinkConditions:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What went over the links.
+    """Counts of messages in one run.
 
     Attributes:
         sent: Messages that peers sent.
@@ -82,25 +82,25 @@ class Network:
 
     Args:
         peers: One for each client, in client order; the list may be changed, see `restart`.
-        host: What to do with effects that are for the host.
+        host: Carries out the effects that are for the host.
         conditions: How links treat messages.
         seed: With `name`, names the streams of the links.
-        name: What this run is called, for example ("slot", 3).
+        name: Name of this run, for example ("slot", 3).
         limit_s: Virtual seconds after which everything stops.
-        on_refusal: Told of messages that peers refuse; by default that is an error, for honest peers send none.
-        relay: Stands between peers and links; by default what peers send is what goes out.
+        on_refusal: Called for each refused message; None raises, for honest peers send none.
+        relay: Replaces messages between peers and links; None sends them as they are.
     """
 
     def __init__(
         self,
         peers: Sequence[Peer],
-        host: Host,
+        host: EffectHandler,
         conditions: LinkConditions,
         *,
         seed: int,
         name: tuple[str | int, ...] = (),
         limit_s: float,
-        on_refusal: Refusal | None = None,
+        on_refusal: RefusalHandler | None = None,
         relay: Relay | None = None,
     ) -> None:
         self._peers = list(peers)
@@ -112,7 +112,7 @@ class Network:
         self._relay = relay
         self._links: dict[tuple[int, int], np.random.Generator] = {}
         self._heap: list[tuple[float, int, int, int, Message | Deadline | Action]] = []
-        self._lives = [0] * len(self._peers)  # deadlines of an earlier life mean nothing
+        self._lives = [0] * len(self._peers)  # restarts; deadlines from before a restart are void
         self._down: set[int] = set()
         self._sides: tuple[frozenset[int], ...] = ()
         self._posted = 0
@@ -124,8 +124,8 @@ class Network:
         """Virtual seconds since the start."""
         return self._now_s
 
-    def post(self, client: int, effects: Sequence[Effect]) -> None:
-        """Carry out the effects of `client`, and those that the host answers with, in order."""
+    def carry_out(self, client: int, effects: Sequence[Effect]) -> None:
+        """Carry out the effects of `client`, and those that the host returns, in order."""
         waiting = list(effects)
         while waiting and client not in self._down:
             effect = waiting.pop(0)
@@ -148,22 +148,22 @@ class Network:
         for delay in luck[2 : 4 if luck[1] < self._conditions.repetition else 3]:
             self._schedule(shortest + float(delay) * (longest - shortest), message.receiver, message)
 
-    def at(self, after_s: float, action: Action) -> None:
-        """Let `action` happen after so many seconds."""
+    def call_after(self, after_s: float, action: Action) -> None:
+        """Call `action` after `after_s` virtual seconds."""
         self._schedule(after_s, -1, action)
 
     def crash(self, client: int) -> None:
-        """The peer stops in the middle of whatever it was doing; messages to it are lost."""
+        """Stop the peer of `client` at once; messages to it are lost."""
         self._down.add(client)
 
     def restart(self, client: int, peer: Peer) -> None:
-        """`peer`, made from the records of the one that crashed, takes its place."""
+        """Replace the crashed peer by `peer`, made from its records."""
         self._down.discard(client)
         self._lives[client] += 1
         self._peers[client] = peer
 
     def partition(self, *sides: frozenset[int]) -> None:
-        """Cut the links between these sides from now on; without sides, heal all."""
+        """Cut the links between these sets of clients; without any, restore all links."""
         self._sides = sides
 
     def run(self, finished: Callable[[], bool]) -> Traffic:
@@ -178,7 +178,7 @@ class Network:
                 event()
             elif isinstance(event, Deadline):
                 if client not in self._down and life == self._lives[client]:
-                    self.post(client, self._peers[client].deadline_passed(event))
+                    self.carry_out(client, self._peers[client].deadline_passed(event))
             else:
                 self._deliver(client, event)
         return Traffic(self._sent, self._lost, self._delivered, self._now_s, timed_out, self._refused)
@@ -196,7 +196,7 @@ class Network:
             self._refused += 1
             self._on_refusal(client, message, error)
             return
-        self.post(client, effects)
+        self.carry_out(client, effects)
 
     def _cut(self, sender: int, receiver: int) -> bool:
         return any((sender in side) != (receiver in side) for side in self._sides)
@@ -209,6 +209,6 @@ class Network:
         return link
 
     def _schedule(self, after_s: float, client: int, event: Message | Deadline | Action) -> None:
-        self._posted += 1  # settles the order of events at one moment, and keeps the heap from comparing them
+        self._posted += 1  # order of simultaneous events; the heap never compares the events
         life = self._lives[client] if client >= 0 else 0
         heapq.heappush(self._heap, (self._now_s + after_s, self._posted, client, life, event))

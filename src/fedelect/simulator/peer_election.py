@@ -178,7 +178,7 @@ class PeerElection(AbstractSelector):
             limit_s=2.0 * self._settings.slot_s,  # all slot deadlines pass at slot_s
         )
         for client, peer in enumerate(self._peers):
-            network.post(client, peer.begin_slot(slot, float(self.arrays["opinions"][client])))
+            network.carry_out(client, peer.begin_slot(slot, float(self.arrays["opinions"][client])))
         traffic = network.run(hosts.finished)
         self._result = hosts.result()
         if isinstance(self._result, CohortAgreed):

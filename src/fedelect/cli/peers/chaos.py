@@ -1,4 +1,4 @@
-"""`fedelect chaos`: elections in which everything goes wrong, as many as one likes."""
+"""`fedelect chaos`: elections under injected faults, one run for each seed."""
 
 from typing import Annotated
 
@@ -22,9 +22,9 @@ def chaos(
         typer.Option("--calm", help="No loss, no partitions, at most --max-faulty crashes: all slots must be decided."),
     ] = False,
 ) -> None:
-    """Let simulated peers crash, restart, lose messages, be cut off and lie, and check that no slot is ever split.
+    """Inject crashes, message loss, partitions and Byzantine peers into elections; check that no slot is split.
 
-    A run that breaks a promise is named by its seed, and the exit code is 1.
+    A run that violates a guarantee is named by its seed, and the exit code is 1.
     """
     plan = ChaosPlan(clients=clients, slots=slots, max_faulty=max_faulty, byzantine=byzantine, calm=calm, rule=rule)
     numbers = _numbers(seeds)
@@ -59,7 +59,7 @@ def chaos(
     )
     if broken:
         console.print(
-            f"{broken} runs broke a promise; `{_command(plan)}` repeats one",
+            f"{broken} runs violated a guarantee; `{_command(plan)}` repeats one",
             highlight=False,
             soft_wrap=True,
             markup=False,
@@ -68,7 +68,7 @@ def chaos(
 
 
 def _command(plan: ChaosPlan) -> str:
-    """What to type to repeat a run of this plan."""
+    """The command line that repeats a run of this plan."""
     options = f"--clients {plan.clients} --slots {plan.slots} --max-faulty {plan.max_faulty} --rule {plan.rule}"
     return f"fedelect chaos --seeds SEED {options} --byzantine {plan.byzantine}{' --calm' if plan.calm else ''}"
 

@@ -1,6 +1,6 @@
-"""Elections in which all goes wrong: crashes, loss, partitions and lies, drawn from a seed and watched from outside."""
+"""Randomised fault injection for elections: crashes, loss, partitions and Byzantine peers, all drawn from a seed."""
 
-from fedelect.testing.chaos.run import ChaosOutcome, ChaosRun, run_chaos
-from fedelect.testing.chaos.schedule import ChaosPlan, draw
+from fedelect.testing.chaos.run import ChaosResult, ChaosRun, run_chaos
+from fedelect.testing.chaos.schedule import ChaosPlan, draw_schedule
 
-__all__ = ["ChaosOutcome", "ChaosPlan", "ChaosRun", "draw", "run_chaos"]
+__all__ = ["ChaosPlan", "ChaosResult", "ChaosRun", "draw_schedule", "run_chaos"]

@@ -1,4 +1,4 @@
-"""Clients that lie. Each runs an honest peer and bends what it sends; none can sign for another."""
+"""Byzantine clients: each runs an honest peer and alters its messages; none can sign for another client."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from fedelect.protocol.gossip import Entry
 from fedelect.protocol.messages import AppraisalMessage, BeliefMessage, GossipMessage, HistoryMessage, Message
 from fedelect.protocol.statements import SignedValue, Statement, Vote
 
-HABITS = (
+BEHAVIOURS = (
     "two values",
     "two votes",
     "votes for all",
@@ -26,8 +26,8 @@ HABITS = (
 )
 """What a Byzantine client may do."""
 
-PUSHES = (-1e3, -20.0, 20.0, 1e3)
-"""Belief messages that would settle a neighbour's belief alone; no coupling lets them through (18.8 is the most)."""
+EXCESSIVE_MESSAGES = (-1e3, -20.0, 20.0, 1e3)
+"""Belief messages larger than any coupling allows (at most 18.8); each would decide a neighbour's belief alone."""
 
 
 class ByzantineClient:
@@ -35,10 +35,10 @@ class ByzantineClient:
 
     Args:
         client: Its number.
-        signer: Its own secret, the only one it has.
+        signer: Signs with its own key, the only one it has.
         clients: N.
         flood_rounds: R.
-        rng: Its whims.
+        rng: Draws its behaviour.
     """
 
     def __init__(
@@ -49,86 +49,86 @@ class ByzantineClient:
         self._clients = clients
         self._flood_rounds = flood_rounds
         self._rng = rng
-        self._overheard: list[Message] = []
+        self._observed: list[Message] = []
         self._statements: dict[bytes, Statement] = {}
-        self.habits = tuple(str(habit) for habit in rng.choice(HABITS, size=2, replace=False))
+        self.behaviours = tuple(str(behaviour) for behaviour in rng.choice(BEHAVIOURS, size=2, replace=False))
 
-    def overhear(self, message: Message) -> None:
-        """Something was said to this client."""
-        if len(self._overheard) < 200:
-            self._overheard.append(message)
+    def observe(self, message: Message) -> None:
+        """Remember a message that this client received."""
+        if len(self._observed) < 200:
+            self._observed.append(message)
         if isinstance(message, GossipMessage):
             for vote in message.votes:
                 self._statements[vote.statement.identity] = vote.statement
 
-    def bend(self, message: Message) -> Iterable[Message]:
-        """What it sends in place of an honest message."""
+    def alter(self, message: Message) -> Iterable[Message]:
+        """The messages that it sends in place of an honest one."""
         messages: list[Message] = [message]
-        for habit in self.habits:
-            messages = [bent for one in messages for bent in self._by_habit(habit, one)]
+        for behaviour in self.behaviours:
+            messages = [altered for one in messages for altered in self._alter_by(behaviour, one)]
         return messages
 
-    def _by_habit(self, habit: str, message: Message) -> list[Message]:
-        if habit == "mute":
+    def _alter_by(self, behaviour: str, message: Message) -> list[Message]:
+        if behaviour == "mute":
             return [] if self._rng.random() < 0.7 else [message]
-        if habit == "replays":
-            return [message, *self._replayed(message.receiver)]
-        if isinstance(message, HistoryMessage) and habit == "forges votes":
+        if behaviour == "replays":
+            return [message, *self._replay(message.receiver)]
+        if isinstance(message, HistoryMessage) and behaviour == "forges votes":
             first = message.certificates[0]
             fewer = replace(first, signatures=first.signatures[:1] * len(first.signatures))
             return [replace(message, certificates=(fewer, *message.certificates[1:]))]
-        if isinstance(message, AppraisalMessage) and habit in ("forges values", "two values", "boasts"):
+        if isinstance(message, AppraisalMessage) and behaviour in ("forges values", "two values", "boasts"):
             return [replace(message, appraisals=tuple(replace(one, worth=1.0) for one in message.appraisals))]
-        if isinstance(message, BeliefMessage) and habit == "two values":
+        if isinstance(message, BeliefMessage) and behaviour == "two values":
             return [replace(message, value=float(self._rng.normal()))]
-        if isinstance(message, BeliefMessage) and habit == "pushes":
-            return [replace(message, value=float(self._rng.choice(PUSHES)))]
-        return [self._bent_gossip(habit, message)] if isinstance(message, GossipMessage) else [message]
+        if isinstance(message, BeliefMessage) and behaviour == "pushes":
+            return [replace(message, value=float(self._rng.choice(EXCESSIVE_MESSAGES)))]
+        return [self._alter_gossip(behaviour, message)] if isinstance(message, GossipMessage) else [message]
 
-    def _bent_gossip(self, habit: str, message: GossipMessage) -> GossipMessage:
-        if habit in ("two values", "out of range", "boasts", "forges values"):
-            entries = tuple(self._bent_entry(habit, entry, message.receiver) for entry in message.entries)
+    def _alter_gossip(self, behaviour: str, message: GossipMessage) -> GossipMessage:
+        if behaviour in ("two values", "out of range", "boasts", "forges values"):
+            entries = tuple(self._alter_entry(behaviour, entry, message.receiver) for entry in message.entries)
             return replace(message, entries=entries)
-        if habit in ("two votes", "votes for all", "forges votes"):
-            return replace(message, votes=(*message.votes, *self._more_votes(habit, message)))
-        if habit == "rounds":
+        if behaviour in ("two votes", "votes for all", "forges votes"):
+            return replace(message, votes=(*message.votes, *self._add_votes(behaviour, message)))
+        if behaviour == "rounds":
             return replace(message, round=int(self._rng.integers(0, self._flood_rounds + 3)))
-        if habit == "late" and message.round < self._flood_rounds:
+        if behaviour == "late" and message.round < self._flood_rounds:
             return replace(message, entries=tuple(one for one in message.entries if one.client != self._client))
         return message
 
-    def _bent_entry(self, habit: str, entry: Entry, receiver: int) -> Entry:
+    def _alter_entry(self, behaviour: str, entry: Entry, receiver: int) -> Entry:
         if not isinstance(entry, SignedValue):
             return entry
-        if habit == "forges values" and entry.client != self._client:
+        if behaviour == "forges values" and entry.client != self._client:
             return replace(entry, mean=1.0, signature=self._signer.sign(entry.content))
         if entry.client != self._client:
             return entry
-        if habit == "two values":
+        if behaviour == "two values":
             return self._signed(replace(entry, belief=receiver / self._clients))
-        if habit == "out of range":
+        if behaviour == "out of range":
             return self._signed(replace(entry, belief=float(self._rng.choice([2.0, -1.0, np.inf]))))
         return self._signed(replace(entry, mean=float(self._rng.choice([0.0, 1.0, np.nan]))))
 
     def _signed(self, value: SignedValue) -> SignedValue:
         return replace(value, signature=self._signer.sign(value.content))
 
-    def _more_votes(self, habit: str, message: GossipMessage) -> list[Vote]:
+    def _add_votes(self, behaviour: str, message: GossipMessage) -> list[Vote]:
         fitting = [
             one for one in self._statements.values() if (one.slot, one.previous) == (message.slot, message.previous)
         ]
-        if habit == "forges votes":
+        if behaviour == "forges votes":
             victim = int(self._rng.integers(self._clients))
             return [Vote(one, victim, self._signer.sign(one.content)) for one in fitting]
-        if habit == "two votes":
+        if behaviour == "two votes":
             fitting = [replace(one, cohort=self._other_cohort(len(one.cohort), message.receiver)) for one in fitting]
         return [Vote(one, self._client, self._signer.sign(one.content)) for one in fitting]
 
     def _other_cohort(self, budget: int, receiver: int) -> tuple[int, ...]:
         return tuple(sorted((receiver + step) % self._clients for step in range(budget)))
 
-    def _replayed(self, receiver: int) -> list[Message]:
-        if not self._overheard or self._rng.random() < 0.5:
+    def _replay(self, receiver: int) -> list[Message]:
+        if not self._observed or self._rng.random() < 0.5:
             return []
-        old = self._overheard[int(self._rng.integers(len(self._overheard)))]
+        old = self._observed[int(self._rng.integers(len(self._observed)))]
         return [replace(old, sender=self._client, receiver=receiver)]

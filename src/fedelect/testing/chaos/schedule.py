@@ -1,4 +1,4 @@
-"""What is to go wrong: everything about one chaotic run, drawn from its seed before it begins."""
+"""The fault schedule of one chaos run, drawn from its seed before the run begins."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,31 +19,31 @@ from fedelect.protocol import (
 from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
 
-Stage = Literal["before", "after", "sending", "any"]
-"""When a peer crashes: before a record is stored, right after, between two messages, or at any moment."""
+CrashPoint = Literal["before", "after", "sending", "any"]
+"""Where a peer crashes: before a record is stored, right after, between two messages, or at a moment in time."""
 
 Keys = Callable[[int, int], tuple[Sequence[Signer], Verifier]]
-"""(clients, seed) -> a signer for each client, and what checks their signatures."""
+"""(clients, seed) -> a signer for each client, and the verifier of their signatures."""
 
 
 def simulated_keys(clients: int, seed: int) -> tuple[Sequence[Signer], Verifier]:
-    """Keyed hashes: cheap, and enough where nobody can read another's memory."""
+    """Keyed hashes: cheap, and sufficient among peers of one process."""
     return simulated_signers(clients, seed), KeyedHashVerifier()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChaosPlan:
-    """What chaotic runs have in common.
+    """What the chaos runs of one command have in common.
 
     Attributes:
         clients: N.
-        slots: How many slots each run tries to elect for.
+        slots: Slots to elect for in each run.
         max_faulty: f of the configuration.
         byzantine: Number of Byzantine clients, at most f; with any, the configuration expects them.
         calm: Nothing is lost, repeated or cut, nobody is Byzantine, and at most f peers crash, for good: every slot
             must be decided by all that are left.
-        rule: How cohorts follow from maps, "bp-ucb" or "bp-gp".
-        keys: How clients sign.
+        rule: "bp-ucb" or "bp-gp".
+        keys: Makes the signers and the verifier.
     """
 
     clients: int = 7
@@ -67,18 +67,18 @@ class ChaosPlan:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A client stops: at a moment, or at its n-th record or message after it."""
+    """A client stops for `down_s` seconds: at a moment, or at its `count`-th record or message after it."""
 
     client: int
     at_s: float
-    stage: Stage
+    point: CrashPoint
     count: int
     down_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One side is cut off from the rest for a while."""
+    """A set of clients that is cut off from the others for some time."""
 
     side: frozenset[int]
     at_s: float
@@ -86,8 +86,8 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Rumour:
-    """A client's links say that a neighbour is lost, or back, whatever is true."""
+class LinkReport:
+    """A report to a client that a neighbour is lost, or back; it may be wrong."""
 
     client: int
     neighbour: int
@@ -97,7 +97,7 @@ class Rumour:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One chaotic run. `noticed_s` is how long after a crash, a cut or their end links say so; None if never."""
+    """One chaos run. `report_delay_s`: seconds after which links report a crash, a cut or their end; None for never."""
 
     seed: int
     slots: int
@@ -108,22 +108,22 @@ class Schedule:
     crashes: tuple[Crash, ...]
     partitions: tuple[Partition, ...]
     byzantine: frozenset[int]
-    late_s: tuple[float, ...]
-    noticed_s: float | None
-    rumours: tuple[Rumour, ...]
+    start_delay_s: tuple[float, ...]
+    report_delay_s: float | None
+    false_reports: tuple[LinkReport, ...]
 
     @property
-    def span_s(self) -> float:
-        """From the beginning of one slot to that of the next; a little more than peers wait."""
+    def slot_span_s(self) -> float:
+        """Seconds from the beginning of one slot to that of the next; a little more than peers wait."""
         return self.config.settings.slot_s + 0.5
 
 
-def draw(seed: int, plan: ChaosPlan) -> Schedule:
-    """The schedule that `seed` stands for."""
+def draw_schedule(seed: int, plan: ChaosPlan) -> Schedule:
+    """Draw the schedule of `seed`."""
     rng = stream(seed, "chaos")
     clients = plan.clients
     signers, verifier = plan.keys(clients, seed)
-    edges = _edges(rng, clients, plan.max_faulty)
+    edges = _draw_edges(rng, clients, plan.max_faulty)
     budget = int(rng.integers(1, max(2, clients // 2 + 1)))
     config = PeerConfig(
         clients=clients,
@@ -143,35 +143,35 @@ def draw(seed: int, plan: ChaosPlan) -> Schedule:
             slot_s=5.0,
         ),
     )
-    long_s = (config.settings.slot_s + 0.5) * plan.slots
+    duration_s = (config.settings.slot_s + 0.5) * plan.slots
     byzantine = frozenset(rng.permutation(clients)[: plan.byzantine].tolist())
     links = stream(seed, "chaos", "links")
-    noticed_s = float(links.choice([0.1, 0.3, 0.6]))  # when all is calm, not before the last message has come
+    report_delay_s = float(links.choice([0.1, 0.3, 0.6]))  # in a calm run, after the last message has arrived
     return Schedule(
         seed=seed,
         slots=plan.slots,
         config=config,
         signers=signers,
         verifier=verifier,
-        conditions=LinkConditions() if plan.calm else _conditions(rng),
-        crashes=_calm_crashes(rng, plan, long_s) if plan.calm else _crashes(rng, clients, long_s),
-        partitions=() if plan.calm else _partitions(rng, clients, long_s),
+        conditions=LinkConditions() if plan.calm else _draw_conditions(rng),
+        crashes=_draw_calm_crashes(rng, plan, duration_s) if plan.calm else _draw_crashes(rng, clients, duration_s),
+        partitions=() if plan.calm else _draw_partitions(rng, clients, duration_s),
         byzantine=byzantine,
-        late_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
-        noticed_s=noticed_s if links.random() < 0.8 else None,
-        rumours=() if plan.calm else _rumours(links, config, long_s),
+        start_delay_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
+        report_delay_s=report_delay_s if links.random() < 0.8 else None,
+        false_reports=() if plan.calm else _draw_false_reports(links, config, duration_s),
     )
 
 
-def _edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tuple[tuple[int, int], ...]:
-    # Everybody in a ring, linked to the next m: connected without any 2m - 1 of them. Then some links more.
+def _draw_edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tuple[tuple[int, int], ...]:
+    # A ring in which each client is linked to the next m: connected without any 2m - 1 of them. Then random links.
     reach = max_faulty // 2 + 1
     edges = {tuple(sorted((n, (n + step) % clients))) for n in range(clients) for step in range(1, reach + 1)}
     edges |= {(i, j) for i in range(clients) for j in range(i + 1, clients) if rng.random() < 0.2}
     return tuple(sorted((int(one), int(other)) for one, other in edges if one != other))
 
 
-def _conditions(rng: np.random.Generator) -> LinkConditions:
+def _draw_conditions(rng: np.random.Generator) -> LinkConditions:
     harsh = rng.random()
     return LinkConditions(
         shortest_delay_s=0.01,
@@ -181,13 +181,13 @@ def _conditions(rng: np.random.Generator) -> LinkConditions:
     )
 
 
-def _crashes(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Crash, ...]:
-    stages: tuple[Stage, ...] = ("before", "after", "sending", "any")
+def _draw_crashes(rng: np.random.Generator, clients: int, duration_s: float) -> tuple[Crash, ...]:
+    points: tuple[CrashPoint, ...] = ("before", "after", "sending", "any")
     return tuple(
         Crash(
             client=int(rng.integers(clients)),
-            at_s=float(rng.random() * long_s),
-            stage=stages[int(rng.integers(4))],
+            at_s=float(rng.random() * duration_s),
+            point=points[int(rng.integers(4))],
             count=int(rng.integers(1, 4)),
             down_s=float(rng.choice([0.2, 2.0, 20.0])),
         )
@@ -195,28 +195,34 @@ def _crashes(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Cra
     )
 
 
-def _calm_crashes(rng: np.random.Generator, plan: ChaosPlan, long_s: float) -> tuple[Crash, ...]:
-    stages: tuple[Stage, ...] = ("sending", "any")
+def _draw_calm_crashes(rng: np.random.Generator, plan: ChaosPlan, duration_s: float) -> tuple[Crash, ...]:
+    points: tuple[CrashPoint, ...] = ("sending", "any")
     failing = rng.permutation(plan.clients)[: int(rng.integers(0, plan.max_faulty + 1))].tolist()
     return tuple(
-        Crash(client, float(rng.random() * long_s), stages[int(rng.integers(2))], int(rng.integers(1, 4)), 2 * long_s)
+        Crash(
+            client,
+            float(rng.random() * duration_s),
+            points[int(rng.integers(2))],
+            int(rng.integers(1, 4)),
+            2 * duration_s,
+        )
         for client in failing
     )
 
 
-def _rumours(rng: np.random.Generator, config: PeerConfig, long_s: float) -> tuple[Rumour, ...]:
-    rumours = []
+def _draw_false_reports(rng: np.random.Generator, config: PeerConfig, duration_s: float) -> tuple[LinkReport, ...]:
+    false_reports = []
     for _ in range(int(rng.integers(0, 13))):
         client = int(rng.integers(config.clients))
         neighbour = int(rng.choice(list(config.neighbours[client])))
-        rumours.append(Rumour(client, neighbour, float(rng.random() * long_s), bool(rng.random() < 0.7)))
-    return tuple(rumours)
+        false_reports.append(LinkReport(client, neighbour, float(rng.random() * duration_s), bool(rng.random() < 0.7)))
+    return tuple(false_reports)
 
 
-def _partitions(rng: np.random.Generator, clients: int, long_s: float) -> tuple[Partition, ...]:
+def _draw_partitions(rng: np.random.Generator, clients: int, duration_s: float) -> tuple[Partition, ...]:
     partitions = []
     for _ in range(int(rng.integers(0, 4))):
-        start = float(rng.random() * long_s)
+        start = float(rng.random() * duration_s)
         side = frozenset(rng.permutation(clients)[: int(rng.integers(1, clients))].tolist())
         partitions.append(Partition(side, start, start + float(rng.choice([1.0, 9.0, 30.0]))))
     return tuple(partitions)

@@ -1,6 +1,6 @@
-"""Sees all that is signed in a chaotic run, and says what must never be.
+"""The observer of a chaos run: it sees all signatures and reports violations of safety.
 
-It stands outside: it knows who lies, reads every message and every disk, and puts together whatever certificates the
+It knows the Byzantine clients, reads every message and every stored record, and assembles all certificates that the
 signatures allow, as a Byzantine client could that had collected them all.
 """
 
@@ -18,8 +18,8 @@ from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote
 _LARGEST_FIELD = 0.5 * math.log((1.0 - EVIDENCE_FLOOR) / EVIDENCE_FLOOR)
 
 
-class Watch:
-    """The omniscient observer of one run.
+class Observer:
+    """The observer of one run.
 
     Args:
         config: What the peers share.
@@ -35,12 +35,12 @@ class Watch:
         self._honest_votes: dict[tuple[int, int], Statement] = {}
         self._seen: set[tuple[int, bytes]] = set()
         self._appraisals: dict[bytes, Appraisal] = {}
-        self._stored: set[tuple[int, bytes]] = set()  # whose disk holds the appraisal of which statement
-        self.agreed: dict[int, set[bytes]] = {}  # slot -> names of the certificates that honest clients saw
+        self._stored: set[tuple[int, bytes]] = set()  # (client, statement): appraisals in stable storage
+        self.agreed: dict[int, set[bytes]] = {}  # slot -> identities of the certificates that honest clients saw
         self.violations: list[str] = []
 
-    def message(self, message: Message) -> None:
-        """Something went out."""
+    def see_message(self, message: Message) -> None:
+        """Collect the signatures in a message that was sent."""
         if isinstance(message, GossipMessage):
             for vote in message.votes:
                 self._vote(vote.statement, vote.client, vote.signature)
@@ -51,8 +51,8 @@ class Watch:
             for certificate in message.certificates:
                 self._certificate(certificate)
 
-    def stored(self, client: int, record: Record, peer: Peer) -> None:
-        """A client signed or learnt something."""
+    def check_record(self, client: int, record: Record, peer: Peer) -> None:
+        """Check a record that `client` is storing."""
         if isinstance(record, Vote):
             self._votes((record,))
             if client not in self._byzantine:
@@ -68,14 +68,14 @@ class Watch:
         else:
             self._proof(client, record)
 
-    def decided(self, client: int, effect: CohortAgreed) -> None:
-        """A client says that a slot is decided."""
+    def note_decision(self, client: int, effect: CohortAgreed) -> None:
+        """Note that `client` reports a decision."""
         if client not in self._byzantine:
             self.agreed.setdefault(effect.slot, set()).add(effect.certificate.identity)
             self._certificate(effect.certificate)
 
-    def splits(self) -> list[int]:
-        """The slots for which two different statements can be certified, or two were decided on."""
+    def split_slots(self) -> list[int]:
+        """Slots for which two different statements can be certified, or were decided."""
         certified: dict[int, set[Statement]] = {}
         for statement, signers in self._signers.items():
             if len(signers) >= _quorum(self._config):
@@ -83,8 +83,8 @@ class Watch:
         twice = {slot for slot, statements in certified.items() if len(statements) > 1}
         return sorted(twice | {slot for slot, names in self.agreed.items() if len(names) > 1})
 
-    def refused(self, client: int, message: Message, reason: Exception) -> None:
-        """A client refused a message; between honest clients that never happens."""
+    def note_refusal(self, client: int, message: Message, reason: Exception) -> None:
+        """Note that `client` refused a message; between honest clients this is a violation."""
         if client not in self._byzantine and message.sender not in self._byzantine:
             self.violations.append(f"client {client} refused an honest message of client {message.sender}: {reason}")
 
@@ -119,7 +119,7 @@ class Watch:
             self.violations.append(f"client {client} holds another appraisal of one certificate than others")
 
     def _check_past(self, client: int, statement: Statement, peer: Peer) -> None:
-        """What an honest client votes for follows from what the cohorts of its history were really worth."""
+        """An honest client's vote follows from the true worths of the cohorts in its history."""
         if (client, statement.identity) not in self._stored:
             self.violations.append(f"client {client} voted before the appraisal behind its vote was stored")
         config = self._config
@@ -139,7 +139,7 @@ class Watch:
             self.violations.append(f"client {client} voted for what does not follow from history")
 
     def _check_belief(self, client: int, value: SignedValue) -> None:
-        """An honest client's belief is what an opinion and its couplings allow, whatever its neighbours sent."""
+        """An honest client's belief is within what an opinion and its couplings allow, whatever its neighbours sent."""
         if client in self._byzantine or self._config.settings.reading != "ising" or math.isnan(value.belief):
             return
         couplings = self._config.neighbours[client].values()
@@ -156,5 +156,5 @@ class Watch:
 
 
 def _quorum(config: PeerConfig) -> int:
-    # Written out again on purpose: a wrong quorum in the configuration must not hide what it leads to.
+    # Repeated on purpose: a wrong quorum in the configuration must not hide its consequences.
     return (config.clients + (config.settings.max_faulty if config.settings.byzantine else 0)) // 2 + 1

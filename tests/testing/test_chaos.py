@@ -17,9 +17,9 @@ from fedelect.protocol.messages import BeliefMessage, GossipMessage
 from fedelect.protocol.statements import Appraisal
 from fedelect.runtime import Ed25519Signer, Ed25519Verifier
 from fedelect.seeds import rank_key
-from fedelect.testing.chaos import ChaosOutcome, ChaosPlan, ChaosRun, draw, run_chaos
+from fedelect.testing.chaos import ChaosPlan, ChaosResult, ChaosRun, draw_schedule, run_chaos
 from fedelect.testing.chaos import byzantine as byzantine_module
-from fedelect.testing.chaos.watch import Watch
+from fedelect.testing.chaos.observer import Observer
 
 CRASHES = ChaosPlan(clients=5, slots=2, max_faulty=1)
 BYZANTINE = ChaosPlan(clients=4, slots=2, max_faulty=1, byzantine=1)
@@ -32,7 +32,7 @@ def ed25519_keys(clients: int, seed: int) -> tuple[Sequence[Signer], Verifier]:
     return [Ed25519Signer(secret) for secret in secrets], Ed25519Verifier()
 
 
-def check(outcomes: Sequence[ChaosOutcome]) -> None:
+def check(outcomes: Sequence[ChaosResult]) -> None:
     for outcome in outcomes:
         assert outcome.sound, outcome
     assert sum(outcome.decided for outcome in outcomes) > len(outcomes) // 4  # the peers were not all asleep
@@ -62,19 +62,19 @@ def test_a_client_that_pushes_beliefs_is_refused_and_nothing_else_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refusals: list[tuple[object, str]] = []
-    watched = Watch.refused
+    watched = Observer.note_refusal
 
-    def refused(watch: Watch, client: int, message: Any, reason: Exception) -> None:
+    def refused(observer: Observer, client: int, message: Any, reason: Exception) -> None:
         refusals.append((message, str(reason)))
-        watched(watch, client, message, reason)
+        watched(observer, client, message, reason)
 
-    monkeypatch.setattr(Watch, "refused", refused)
-    monkeypatch.setattr(byzantine_module, "HABITS", ("pushes", "late"))
+    monkeypatch.setattr(Observer, "note_refusal", refused)
+    monkeypatch.setattr(byzantine_module, "BEHAVIOURS", ("pushes", "late"))
     outcomes = [run_chaos(seed, BYZANTINE) for seed in range(30)]
     assert all(outcome.sound for outcome in outcomes)
     assert len(refusals) == sum(outcome.refused for outcome in outcomes) > 30
     for message, reason in refusals:
-        assert isinstance(message, BeliefMessage) and message.value in byzantine_module.PUSHES
+        assert isinstance(message, BeliefMessage) and message.value in byzantine_module.EXCESSIVE_MESSAGES
         assert "lets none through that is larger than itself" in reason
 
 
@@ -102,7 +102,7 @@ def test_while_all_is_calm_and_at_most_f_crash_everybody_left_decides_every_slot
 
 def test_a_run_is_the_same_whenever_it_is_repeated() -> None:
     assert run_chaos(3, BYZANTINE) == run_chaos(3, BYZANTINE) != run_chaos(4, BYZANTINE)
-    assert draw(3, BYZANTINE).crashes == draw(3, BYZANTINE).crashes
+    assert draw_schedule(3, BYZANTINE).crashes == draw_schedule(3, BYZANTINE).crashes
 
 
 def test_plans_that_make_no_sense_are_refused() -> None:
@@ -117,7 +117,7 @@ def test_plans_that_make_no_sense_are_refused() -> None:
             ChaosPlan(**arguments)
 
 
-def first_caught(plan: ChaosPlan, sign: str, seeds: int = 150) -> ChaosOutcome | None:
+def first_caught(plan: ChaosPlan, sign: str, seeds: int = 150) -> ChaosResult | None:
     """The first run that breaks a promise, and does so in these words."""
     for seed in range(seeds):
         outcome = run_chaos(seed, plan)
@@ -139,7 +139,7 @@ def a_disk_that_confirms_and_forgets(patch: pytest.MonkeyPatch) -> None:
 
 
 def _watched(run: ChaosRun, client: int, record: Record) -> list[Any]:
-    run._watch.stored(client, record, run._peers[client])
+    run._observer.check_record(client, record, run._peers[client])
     return run._peers[client].persisted(record)
 
 
@@ -207,15 +207,17 @@ def test_broken_peers_are_caught(
 
 
 def test_links_say_what_is_true_late_or_never_and_unless_all_is_calm_also_what_is_not() -> None:
-    wild, calm = ([draw(seed, replace(CRASHES, calm=quiet)) for seed in range(40)] for quiet in (False, True))
-    assert {schedule.noticed_s for schedule in wild} == {None, 0.1, 0.3, 0.6}
-    rumours = [rumour for schedule in wild for rumour in schedule.rumours]
-    assert {rumour.lost for rumour in rumours} == {True, False}
-    assert not any(schedule.rumours for schedule in calm)
-    assert all(one.neighbour in schedule.config.neighbours[one.client] for schedule in wild for one in schedule.rumours)
+    wild, calm = ([draw_schedule(seed, replace(CRASHES, calm=quiet)) for seed in range(40)] for quiet in (False, True))
+    assert {schedule.report_delay_s for schedule in wild} == {None, 0.1, 0.3, 0.6}
+    false_reports = [report for schedule in wild for report in schedule.false_reports]
+    assert {report.lost for report in false_reports} == {True, False}
+    assert not any(schedule.false_reports for schedule in calm)
+    assert all(
+        one.neighbour in schedule.config.neighbours[one.client] for schedule in wild for one in schedule.false_reports
+    )
 
 
 def test_a_crash_strikes_where_it_is_told_to() -> None:
-    plan = functools.partial(draw, plan=CRASHES)
-    stages = {crash.stage for seed in range(20) for crash in plan(seed).crashes}
-    assert stages == {"before", "after", "sending", "any"}
+    plan = functools.partial(draw_schedule, plan=CRASHES)
+    points = {crash.point for seed in range(20) for crash in plan(seed).crashes}
+    assert points == {"before", "after", "sending", "any"}
