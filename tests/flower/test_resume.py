@@ -288,13 +288,13 @@ def test_two_servers_cannot_write_one_run(tmp_path: Path) -> None:
     assert second and len(records(tmp_path / "run")) == 2
 
 
-def test_a_save_of_before_keeps_what_clients_first_claimed(tmp_path: Path) -> None:
+def test_a_save_keeps_what_clients_first_claimed(tmp_path: Path) -> None:
     directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
     with open_run(tmp_path / "run", read_run(tmp_path / "run").header) as writer:
         checkpoint = writer.load_checkpoint()
         assert checkpoint is not None
-        save = msgspec.msgpack.decode(checkpoint.payload) | {"examples": {0: 1000, 3: 500}}
-        del save["selector"]["examples"]
+        save = msgspec.msgpack.decode(checkpoint.payload)
+        save["selector"]["examples"] = {0: 1000, 3: 500}
         writer.save_checkpoint(checkpoint.slot, msgspec.msgpack.encode(save))
     (strategy := directed(tmp_path / "run")).start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
     assert strategy._selects.state()["examples"] == {0: 1000, 3: 500}

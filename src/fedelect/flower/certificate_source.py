@@ -1,4 +1,4 @@
-"""The server's end: it asks the clients to elect, and believes certificates, nothing else. It holds no key."""
+"""Cohorts from elections among the clients (FL&DA): the server asks them to elect and verifies certificates."""
 
 import contextlib
 from collections import Counter
@@ -31,15 +31,15 @@ from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.vocabulary import ClientId, Selection
 
 GRACE_S = 30.0
-"""Once an answer shows the slot's certificate, the others are waited for so long: no answer is needed any more."""
+"""Seconds to wait for the other answers once one shows the slot's certificate."""
 
 LABEL = "peers"
-"""What the election is called in the records."""
+"""Label of the election in the records."""
 
 
 @final
 class CertificateSource:
-    """The clients' peers elect. The server trains a cohort only if its certificate extends the chain it has verified.
+    """Cohorts elected by the clients' peers; only those whose certificate extends the verified chain.
 
     Args:
         roster: Folder with the server's `roster.json`.
@@ -51,9 +51,9 @@ class CertificateSource:
     def __init__(self, roster: Path) -> None:
         self.roster = read_roster(roster)
         self._server = ElectionServer(self.roster.config(), Ed25519Verifier())
-        self._judged = 0  # the slot that the model in hand was trained in
+        self._judged = 0  # slot in which the current model was trained
         self._restored = False
-        self._said = ""  # how the last election went, in words
+        self._said = ""  # outcome of the last election, for messages
 
     @property
     def chain(self) -> CertificateChain:
@@ -62,7 +62,7 @@ class CertificateSource:
 
     @property
     def description(self) -> RunDescription:
-        """How the peers elect; the hash of their configuration ties a run to its federation."""
+        """Settings of the election; the hash of its configuration ties a run to its federation."""
         settings = cast("dict[str, Any]", msgspec.to_builtins(self.roster.settings))
         elsewhere = ("budget", "seed")
         return RunDescription(
@@ -79,7 +79,7 @@ class CertificateSource:
 
     @property
     def needed(self) -> int:
-        """As many as must sign."""
+        """Number of signatures in a certificate."""
         return self._server.config.quorum
 
     @property
@@ -89,13 +89,13 @@ class CertificateSource:
 
     @property
     def reuse_error(self) -> str:
-        """The strategy knows another run's elections."""
+        """The strategy holds another run's elections."""
         return "this strategy has been started before; make a new one, which takes up what its run folder holds"
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Selection:
-        """Let everybody that is there judge the model and elect; whose certificate verifies is elected."""
+        """Let all connected clients judge the model and elect; return the certified cohort."""
         self._hold(slot, model, rounds, strategy)
         certificate = self.chain.at(slot)
         if certificate is None:
@@ -103,13 +103,13 @@ class CertificateSource:
         return Selection(slot, certificate.cohort)
 
     def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Nothing is learnt here: the clients judge the model when they elect for the next slot."""
+        """Note the slot of the model; the clients judge it when they elect for the next slot."""
         if trained.abandoned is None:
             self._judged = selection.slot
         return SlotOutcome(note=trained.abandoned)
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """One more election, in which the last model is judged; nobody trains on it."""
+        """Hold one more election, in which the last model is judged; nobody trains."""
         if self._judged == 0 or self.chain.slot > slot:
             return
         there = rounds.clients.locate()
@@ -119,11 +119,11 @@ class CertificateSource:
         self._hold(slot + 1, model, rounds, strategy)
 
     def state(self) -> dict[str, Any]:
-        """The certificates, and the slot that the model was trained in."""
+        """Return the certificates, and the slot that the model was trained in."""
         return {"version": 1, "judged": self._judged, "certificates": self._server.frames}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Verify saved certificates anew, and go on from them."""
+        """Verify saved certificates anew, and continue from them."""
         try:
             self._judged = int(state["judged"])
             self._server.restore(state["certificates"])
@@ -132,12 +132,12 @@ class CertificateSource:
             raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
 
     def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """Ask everybody; whoever shows a certificate whose past is not known here is asked once more, for all.
+        """Ask all clients; those that show a certificate with an unknown past are asked once more, for all.
 
         Raises:
             RunError: The peers are past the slots of a run that was never interrupted: they elected for another one.
         """
-        if self.chain.slot >= slot:  # history as the peers showed it is ahead of this run
+        if self.chain.slot >= slot:  # the peers' history is ahead of this run
             self._said = "the clients' elections are past it"
             return
         self._server.begin(slot)
@@ -170,7 +170,7 @@ class CertificateSource:
         rounds: Rounds,
         strategy: Strategy,
     ) -> "_Shown":
-        """Ask these (None: everybody that is there) to elect, and note in `outcomes` how it went at each."""
+        """Ask clients (None: all connected ones) to elect, and note the outcome at each in `outcomes`."""
         last = self._server.last_frames
 
         def request(client: ClientId) -> Any:
@@ -209,7 +209,7 @@ class CertificateSource:
 
     def _decided_by(self, reply: Message, slot: int) -> bool:
         """Return whether the slot's certificate is known, with what this answer shows."""
-        with contextlib.suppress(RemoteProtocolError):  # it is read again, and named, when all are there
+        with contextlib.suppress(RemoteProtocolError):  # it is read again, and reported, after the exchange
             for frame in self._read(reply, slot).certificates:
                 self._server.admit(frame)
         return self._server.elected is not None

@@ -1,6 +1,6 @@
-"""Who decides who trains: what a run on Flower asks of it, and the selector that sits at the server (FL&FA).
+"""Cohort sources of a run on Flower: their interface, and a selector at the server (FL&FA).
 
-The other one, the clients' own peers (FL&DA), is in `fedelect.flower.elections`.
+Elections among the clients (FL&DA) are in `fedelect.flower.certificate_source`.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,14 +22,14 @@ from fedelect.vocabulary import ClientId, Feedback, Selection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotOutcome:
-    """What was learnt from a slot, as far as the server may know it.
+    """Outcome of a slot, as far as the server may know it.
 
     Attributes:
-        note: Why nothing was, so that the slot is abandoned; None if it is not.
-        opinions: (N,) for the record, None where there is none; None if not on record.
-        reward: The average that the selector was told.
+        note: Why the slot is abandoned; None if it is not.
+        opinions: (N,) opinions, None where a client has none; None if not recorded.
+        reward: Average opinion that the selector was told.
         reward_noise: Standard deviation of the noise on it.
-        said: The same in words, for the log.
+        said: Text for the log.
     """
 
     note: str | None = None
@@ -40,62 +40,62 @@ class SlotOutcome:
 
 
 class CohortSource(Protocol):
-    """Decides who trains, slot by slot, and learns from what came of it."""
+    """Chooses the cohort of each slot and learns from the result."""
 
     @property
     def description(self) -> RunDescription:
-        """What the run's header says of it."""
+        """Description for the run's header."""
 
     @property
     def needed(self) -> int:
-        """How many clients must be there for a slot to be worth playing."""
+        """Fewest connected clients for a slot."""
 
     @property
     def used(self) -> bool:
-        """Whether it has decided anything yet."""
+        """Whether it has chosen a cohort before."""
 
     @property
     def reuse_error(self) -> str:
-        """What to say if it has, and should not have."""
+        """Message of the error if it has been used before a new run."""
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Selection:
-        """Who trains in `slot`; `model` is what came of the slots before. Raises NoElection if nobody does."""
+        """Choose the cohort of `slot` from the current model. Raises NoElection if nobody trains."""
 
     def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Take in what came of the training, or that nothing did."""
+        """Learn from a training, or from its failure."""
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """The last slot, number `slot`, has been played, now or before a restart, and this is the last model."""
+        """Finish the run after its last slot, with its last model; may be called again after a restart."""
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs to go on, plain values."""
+        """Return the state for `restore`, plain values."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
 
 
 CLAIMED = "examples"
-"""Key of `SelectorSource.state` beside the selector's own: over how many examples clients give noisy opinions."""
+"""Key in `SelectorSource.state` for the number of examples behind each client's noisy opinions."""
 
 
 class SelectorSource:
-    """A selector at the server, told the average of the clients' opinions.
+    """A selector at the server, which is told the average of the clients' opinions.
 
     Args:
-        selector: It.
-        opinion_settings: What is made of the opinions.
+        selector: The selector.
+        opinion_settings: How opinions are read and averaged.
     """
 
     def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings) -> None:
         self.selector = selector
         self._opinion_settings = opinion_settings
-        self._examples: dict[ClientId, int] = {}  # over how many examples clients give noisy opinions
+        self._examples: dict[ClientId, int] = {}  # number of examples behind each client's noisy opinions
 
     @property
     def description(self) -> RunDescription:
-        """The selector's class and what it was made with."""
+        """The selector's class and parameters."""
         elsewhere = ("clients", "budget", "seed")
         given = self.selector.parameters
         return RunDescription(
@@ -111,7 +111,7 @@ class SelectorSource:
 
     @property
     def needed(self) -> int:
-        """A cohort, and enough for the quorum of opinions."""
+        """The budget, or the quorum of opinions if it is larger."""
         return max(self.selector.budget, self._opinion_settings.opinions_needed(self.selector.clients))
 
     @property
@@ -121,17 +121,17 @@ class SelectorSource:
 
     @property
     def reuse_error(self) -> str:
-        """A selector cannot begin again."""
+        """A selector cannot be used twice."""
         return "the selector has been used before; a new run takes a new selector"
 
     def decide(
         self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
     ) -> Selection:
-        """Ask the selector, among those that are there."""
+        """Ask the selector for a cohort of connected clients."""
         return self.selector.ask(None if len(there) == self.selector.clients else list(there))
 
     def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Survey all clients that are there, and tell the selector; or let it abandon the slot."""
+        """Survey all connected clients and tell the selector, or abandon the slot."""
         if trained.abandoned is not None:
             self.selector.abandon(selection)
             return SlotOutcome(note=trained.abandoned)
@@ -149,14 +149,14 @@ class SelectorSource:
         )
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """Nothing is left to do: every model has been judged in its own slot."""
+        """Do nothing: every model has been judged in its own slot."""
 
     def state(self) -> dict[str, Any]:
-        """The selector's, and how many examples clients first claimed."""
+        """Return the selector's state, and the number of examples that each client first claimed."""
         return self.selector.state() | {CLAIMED: dict(self._examples)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state."""
+        """Continue from a saved state."""
         own = dict(state)
         self._examples = dict(own.pop(CLAIMED, {}))
         self.selector = type(self.selector).restore(own)

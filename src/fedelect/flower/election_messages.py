@@ -1,7 +1,7 @@
-"""What server and clients say to each other of an election, and nothing else: one ConfigRecord each way.
+"""Messages of an election between server and clients: one ConfigRecord each way.
 
-The server asks by a message type of its own, so a client without the mod answers with an error instead of its
-opinion. An answer is checked field by field and by type; one that holds anything else is refused whole.
+The request has its own message type, so a client without the mod answers with an error, not with its opinion. An
+answer is checked field by field and by type; one that holds anything else is refused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,30 +17,30 @@ ELECTION_ACTION = "fedelect"
 """The action under which a ClientApp registers its evaluate function: `@app.evaluate(ELECTION_ACTION, mods=[...])`."""
 
 ELECTION = f"{MessageType.EVALUATE}.{ELECTION_ACTION}"
-"""Type of the message by which clients are asked to judge the model and elect."""
+"""Type of the message that asks clients to judge the model and elect."""
 
 RECORD = "fedelect"
-"""The record that holds a request or an answer."""
+"""Name of the record that holds a request or an answer."""
 
 MOST_CERTIFICATES = 4096
-"""An answer shows no more, and no more than `FRAME_LIMIT` bytes of them."""
+"""Largest number of certificates in an answer, which also holds at most `FRAME_LIMIT` bytes of them."""
 
 ClientOutcome = Literal["agreed", "skipped", "unreached", "stranger", "failed"]
-"""How it went at a client: its peer has the slot's certificate; its peer has none; no peer could be reached; the peer
-there is another client's, or of another federation; something else went wrong, which its own log tells."""
+"""Outcome at a client: its peer has the slot's certificate; has none; could not be reached; is another client's or of
+another federation; another error, which is in the client's own log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionRequest:
-    """Judge the model, then elect.
+    """Request to judge the model, then elect.
 
     Attributes:
         slot: The slot to elect for.
-        judged: The slot whose model is to be judged first, the last that was trained in; 0 if none.
-        client: The receiver's number in the roster, as the server sees it.
+        judged: The slot whose model is judged first, the last one trained in; 0 if none.
+        client: The receiver's number in the roster.
         configuration: Hash of the election's configuration.
-        after: The last slot whose certificate the server knows; it wants those of later slots.
-        certificates: The last ones that it knows, for peers that missed them.
+        after: The last slot whose certificate the server knows; it asks for those of later slots.
+        certificates: The last certificates that it knows, for peers that missed them.
     """
 
     slot: int
@@ -51,7 +51,7 @@ class ElectionRequest:
     certificates: tuple[bytes, ...]
 
     def record(self) -> ConfigRecord:
-        """It as it is sent."""
+        """Return the record to send."""
         return ConfigRecord(
             {
                 "slot": self.slot,
@@ -66,12 +66,12 @@ class ElectionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionAnswer:
-    """Done: all that the server is sent of an election.
+    """A client's whole answer to a request.
 
     Attributes:
         slot: The slot that was elected for.
-        outcome: How it went.
-        certificates: Of slots after the one that the server knew last, oldest first.
+        outcome: Outcome at the client.
+        certificates: Certificates of slots after `after`, oldest first.
     """
 
     slot: int
@@ -79,13 +79,13 @@ class ElectionAnswer:
     certificates: tuple[bytes, ...] = ()
 
     def content(self) -> RecordDict:
-        """It as it is sent."""
+        """Return the record to send."""
         fields = {"done": self.slot, "outcome": self.outcome, "certificates": list(_fitting(self.certificates))}
         return RecordDict({RECORD: ConfigRecord(fields)})  # type: ignore[arg-type]  # a list of bytes is a value
 
 
 def read_request(content: RecordDict) -> ElectionRequest:
-    """The request in a message from the server; RemoteProtocolError if it is none."""
+    """Read a request; RemoteProtocolError if the content is none."""
     fields = _fields(content.get(RECORD), _REQUEST)
     return ElectionRequest(
         **{name: cast("int", fields[name]) for name in ("slot", "judged", "client", "after")},
@@ -95,7 +95,7 @@ def read_request(content: RecordDict) -> ElectionRequest:
 
 
 def read_answer(content: RecordDict, slot: int) -> ElectionAnswer:
-    """The answer in a client's reply to a request for `slot`; RemoteProtocolError if it is none, or holds more."""
+    """Read the answer to a request for `slot`; RemoteProtocolError if the content is none, or holds more."""
     if list(content) != [RECORD]:
         raise RemoteProtocolError(f"it holds {len(content)} records; an answer is one, called {RECORD!r}")
     fields = _fields(content[RECORD], _ANSWER)
@@ -128,7 +128,7 @@ def _fields(record: object, expected: Mapping[str, type]) -> Mapping[str, object
 
 
 def _fitting(certificates: Iterable[bytes]) -> list[bytes]:
-    """As many of the oldest as an answer may show; the rest is asked for later."""
+    """Return as many of the oldest as fit into an answer."""
     kept: list[bytes] = []
     left = FRAME_LIMIT
     for certificate in certificates:

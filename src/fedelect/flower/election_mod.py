@@ -1,4 +1,4 @@
-"""The client's end: a mod that keeps the evaluation on the client, and hands it to the peer beside the SuperNode."""
+"""Mod of the ClientApp that gives the evaluation to the client's own peer and sends the server certificates only."""
 
 from pathlib import Path
 from typing import final
@@ -20,11 +20,11 @@ _MARGIN_S = 10.0
 
 @final
 class ElectionMod:
-    """A mod for `@app.evaluate(ELECTION_ACTION, mods=[ElectionMod()])`: the server is told "done", and who was elected.
+    """A mod for `@app.evaluate(ELECTION_ACTION, mods=[ElectionMod()])`.
 
-    The app's own evaluate function judges the model. Its reply stays here: the opinion in it goes to the peer beside
-    this SuperNode (`fedelect peer FOLDER --control`), and the mod waits for the election to end. What goes wrong is
-    told in this node's log, in words, and to the server by one of a few fixed ones: an error's text may hold anything.
+    The app's own evaluate function judges the model. Its reply stays here: the opinion in it goes to the peer of this
+    SuperNode (`fedelect peer FOLDER --control`), and the mod waits for the election to end. Errors are logged on this
+    node; the server gets one of a few fixed words, since an error's text may hold anything.
 
     Args:
         opinion: Name of the metric in the reply that is the opinion, in [0, 1], or a function of the reply.
@@ -37,7 +37,7 @@ class ElectionMod:
         self._folder = folder
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Judge, elect, and answer."""
+        """Judge the model, take part in the election, and answer."""
         if message.metadata.message_type != ELECTION:
             raise ConfigurationError(
                 f"ElectionMod answers {ELECTION!r} messages only, got {message.metadata.message_type!r}: "
@@ -48,7 +48,7 @@ class ElectionMod:
             request = read_request(message.content)
             slot = request.slot
             answer = self._elect(request, self._judge(request, message, context, call_next), context)
-        except Exception:  # whatever it is, its text must not reach the server
+        except Exception:  # its text must not reach the server
             LOG.exception("slot %d: this node takes no part in the election", slot)
             answer = ElectionAnswer(slot=slot, outcome="failed")
         return Message(answer.content(), reply_to=message)
@@ -56,7 +56,7 @@ class ElectionMod:
     def _judge(
         self, request: ElectionRequest, message: Message, context: Context, call_next: ClientAppCallable
     ) -> float | None:
-        """The app's opinion of the model; None if there is no model yet, or it has none."""
+        """Return the app's opinion of the model; None if there is no model yet, or no opinion."""
         if request.judged == 0:
             return None
         try:

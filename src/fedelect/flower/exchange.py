@@ -27,11 +27,11 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came back.
+    """Replies and failures of an exchange.
 
     Attributes:
         replies: The replies with content, in order of client number.
-        failures: For every other client asked, why there is no reply.
+        failures: Why there is no reply, for every other client asked.
     """
 
     replies: dict[ClientId, Message] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class EarlyStop:
-    """When the answers of some make it needless to wait long for the rest.
+    """Early stop: once `reached` is true, wait only `grace_s` longer.
 
     Attributes:
-        reached: Told of each answer as it comes; returns whether it is so.
-        grace_s: How long to wait for the others then.
+        reached: Called with each answer as it arrives.
+        grace_s: Seconds to wait for the others.
     """
 
     reached: Callable[[Message], bool]

@@ -1,4 +1,4 @@
-"""Who is there: stable names for Flower's nodes, and the number that each name has as an arm.
+"""Stable names for Flower's nodes, and the client number of each name.
 
 A node id is no identity: a SuperNode without a registered key gets a new one each time it starts. Names come, in this
 order, from the registration (`flwr supernode register --name`), from what the node says of itself when asked (see

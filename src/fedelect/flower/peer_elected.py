@@ -1,4 +1,4 @@
-"""A Flower strategy in which the clients elect who trains, and the server never sees what they think."""
+"""Flower strategy in which the clients elect the cohort (FL&DA) and the server sees no opinion."""
 
 import os
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from fedelect.protocol import Certificate
 class PeerElected(AbstractSlotStrategy):
     """Lets the clients' peers elect who trains (FL&DA); any other strategy of Flower's Message API aggregates.
 
-    Before each slot all clients that are there are sent the model. Each judges it, hands its opinion to the peer beside
-    it (`ElectionMod`), the peers elect, and the server is shown the certificate of the election, which it verifies. A
-    slot without one is skipped: nobody trains, and the model stays as it is.
+    Before each slot all connected clients are sent the model. Each judges it and gives its opinion to its peer
+    (`ElectionMod`); the peers elect, and the server verifies the certificate of the election. A slot without one is
+    skipped: nobody trains, and the model stays.
 
     Args:
         strategy: What aggregates, and says what is sent; as in `GoalDirected`.
@@ -63,5 +63,5 @@ class PeerElected(AbstractSlotStrategy):
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """All that the server knows of the elections, oldest first."""
+        """Verified certificates, oldest first."""
         return self._peers.chain.certificates

@@ -3,7 +3,7 @@
 An opinion is the mean of n values in [0, 1], one for each example of a client's evaluation set (accuracy is one), so
 changing one example moves it by at most 1/n. A client adds Gaussian noise before the opinion leaves it (local
 differential privacy). The noise is OpenDP's, discrete and free of floating-point leaks; so is the accounting: every
-release is zero-concentrated private, releases add up, and the sum is converted to (epsilon, delta) for the as_int
+release is zero-concentrated private, releases add up, and the sum is converted to (epsilon, delta) for the whole
 horizon. n counts as public. The noise comes from the operating system: it is the one draw that no seed fixes.
 """
 

@@ -1,7 +1,7 @@
-"""One slot on Flower: the elected clients train for L rounds, then all that are there say what they think.
+"""One slot on Flower: the cohort trains for L rounds, then all connected clients are surveyed.
 
-The inner strategy says what is sent and how replies are combined; who is asked is decided here. Replies reach it in
-order of client number, so that the order in which they arrive cannot change a float.
+The inner strategy makes the messages and combines the replies; the receivers are chosen here. Replies reach it in
+order of client number, so that their order of arrival cannot change a float.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -35,7 +35,7 @@ SLOT_KEY, ROUND_KEY = "fedelect-slot", "fedelect-round"
 
 @dataclass(slots=True)
 class SlotTraining:
-    """What came of the training of a slot.
+    """Result of a slot's training.
 
     Attributes:
         model: The model after it.
@@ -56,7 +56,7 @@ class SlotTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounds:
-    """How the rounds of a run go; the same for all its slots.
+    """Rounds of a run; the same for all its slots.
 
     Attributes:
         grid: Flower's.
@@ -87,7 +87,7 @@ class Rounds:
     central_metrics: dict[int, MetricRecord] = field(default_factory=dict)
 
     def train(self, strategy: Strategy, slot: int, cohort: Cohort, model: ArrayRecord) -> SlotTraining:
-        """L rounds by `cohort` from `model`."""
+        """Train for L rounds by `cohort` from `model`."""
         trained = SlotTraining(model, dict.fromkeys(cohort, 0))
         for round_ in range(self.per_slot):
             arrived = self._round(strategy, slot, round_, trained)
@@ -98,7 +98,7 @@ class Rounds:
         return trained
 
     def survey(self, strategy: Strategy, slot: int, model: ArrayRecord) -> tuple[Answers, list[ClientId]]:
-        """What all clients that are there reply when asked to evaluate `model`, and who was asked."""
+        """Ask all connected clients to evaluate `model`; return the answers and the clients asked."""
         there = self.clients.locate()
         if not there:
             return Answers(), []
@@ -126,7 +126,7 @@ class Rounds:
         only: Collection[ClientId] | None = None,
         enough: EarlyStop | None = None,
     ) -> tuple[Answers, list[ClientId]]:
-        """What clients reply to a message of another type, and who was asked.
+        """Send clients a message of another type; return the answers and the clients asked.
 
         Args:
             strategy: The inner strategy.
@@ -134,8 +134,8 @@ class Rounds:
             message_type: The type.
             record: Name of the record that is added to what an evaluation holds.
             fill: That record, for each client.
-            only: Whom to ask of those that are there; None for all.
-            enough: When not to wait for all of them.
+            only: Clients to ask, if connected; None for all.
+            enough: Early stop.
         """
         there = {client: node for client, node in self.clients.locate().items() if only is None or client in only}
         plain = {} if judged is None or not there else self._to_judge(strategy, *judged, there)
@@ -149,7 +149,7 @@ class Rounds:
     def _to_judge(
         self, strategy: Strategy, slot: int, model: ArrayRecord, there: Mapping[ClientId, int]
     ) -> dict[ClientId, Message]:
-        """What the inner strategy sends clients to evaluate the model that was trained in `slot`."""
+        """Return the inner strategy's messages to evaluate the model that was trained in `slot`."""
         config = _config(self.evaluate_config, slot, self.per_slot - 1)
         view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_evaluate_nodes"))
         wanted = list(strategy.configure_evaluate(self._counted(slot, self.per_slot - 1), model, config, view))
@@ -158,7 +158,7 @@ class Rounds:
         return address_messages(wanted, there, timeout_s=self.timeout_s)
 
     def _round(self, strategy: Strategy, slot: int, round_: int, trained: SlotTraining) -> int:
-        """One round; returns how many updates arrived. Too few of them are not combined: the slot is given up."""
+        """Play one round; return the number of updates that arrived. With too few of them the slot is abandoned."""
         here = self.clients.locate()
         there = {client: here[client] for client in trained.arrivals if client in here}
         trained.failures |= {client: "not connected" for client in trained.arrivals if client not in there}
@@ -208,7 +208,7 @@ class Rounds:
         return updates
 
     def _counted(self, slot: int, round_: int) -> int:
-        """The number under which the inner strategy and the clients know the round."""
+        """Return the round's number for the inner strategy and the clients."""
         return round_ + 1 + (slot - 1) * self.per_slot * self.continued
 
 

@@ -8,7 +8,7 @@ from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.errors import ConfigurationError, NoElection, RunError
-from fedelect.flower.cohort_source import CLAIMED, CohortSource, SlotOutcome
+from fedelect.flower.cohort_source import CohortSource, SlotOutcome
 from fedelect.flower.exchange import LOG
 from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.saves import (
@@ -32,11 +32,11 @@ class RunLoop:
     """A run on Flower, from its last save to its end.
 
     Args:
-        settings: How it goes.
-        strategy: The inner strategy, unused so far.
+        settings: Settings of its slots.
+        strategy: The inner strategy, unused.
         decides: Who decides who trains; it is given the state of the last save.
         rounds: Trains and surveys.
-        writer: The run folder; its last save is taken up.
+        writer: Writer of the run folder; the run continues from its last save.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RunLoop:
         self._resume()
 
     def play(self, initial: ArrayRecord) -> Result:
-        """Play what is left of the run; `initial` is the initial model."""
+        """Play the rest of the run; `initial` is the initial model."""
         in_a_row = 0
         if self._rounds.evaluate_fn is not None and self.slot == 0:
             central = self._rounds.evaluate_fn(0, initial)
@@ -77,7 +77,7 @@ class RunLoop:
         )
 
     def _close(self, model: ArrayRecord) -> None:
-        """Let who decides end its work, and keep what it made of that: once is enough."""
+        """Finish the cohort source, and save its state if that changed."""
         before = self._source.state()
         self._source.close(self.slot, model, self._rounds, self._strategy)
         if self._save is not None and (state := self._source.state()) != before:
@@ -92,7 +92,7 @@ class RunLoop:
             if save.unsaved is not None:
                 raise RunError(f"the run in {self._writer.path} cannot be resumed: {save.unsaved}; begin a new folder")
             self.slot = save.slot
-            self._source.restore({CLAIMED: save.examples} | save.selector if save.examples else save.selector)
+            self._source.restore(save.selector)
             self._model = unpack_arrays(save.model)
             self._save = save
             self._rounds.clients.recall(save.names, save.registered)
@@ -154,7 +154,7 @@ class RunLoop:
         )
 
     def _finish(self, record: SlotRecord, model: ArrayRecord) -> SlotRecord:
-        """Save where the run stands, then the record."""
+        """Write the save, then the record."""
         state, unsaved = None, None
         if self._settings.start == "warm":
             try:

@@ -1,4 +1,4 @@
-"""What a Flower run leaves on disk, and needs to go on: selector, model, inner strategy, the clients' numbers.
+"""Save and restore a run on Flower: selector, model, inner strategy, the clients' numbers.
 
 One save after every slot, as a checkpoint of the run folder. Training by real clients cannot be repeated, so the save
 holds the slot's record too: it is written first, the record after it, and a process that dies between the two leaves
@@ -37,17 +37,16 @@ class SavedArray(msgspec.Struct, frozen=True):
 
 
 class Save(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run stands after a slot.
+    """State of a run after a slot.
 
     Attributes:
         slot: The last slot that was played.
-        selector: The state of who decides: the selector's, or the certificates so far.
+        selector: State of the cohort source: the selector's, or the certificates so far.
         names: The clients' names so far, by number.
         registered: Names seen so far that are more than a node's own word.
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
-        examples: In saves of before, what is now in `selector`: over how many examples clients give noisy opinions.
         record: The slot's record.
     """
 
@@ -58,7 +57,6 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     strategy: dict[str, Any] | None = None
     unsaved: str | None = None
     registered: list[str] = []
-    examples: dict[int, int] = {}
     record: SlotRecord
 
 
@@ -70,7 +68,7 @@ encode_save = _encoder.encode
 
 
 def decode_save(payload: bytes) -> Save:
-    """The save in a checkpoint; RunError if it is something else."""
+    """Decode the save in a checkpoint; RunError if it is something else."""
     try:
         return _decoder.decode(payload)
     except msgspec.MsgspecError as error:
@@ -143,7 +141,7 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
 
 
 def remember_state(strategy: Strategy) -> Callable[[], None]:
-    """A function that gives `strategy` back the state that it has now."""
+    """Return a function that restores the state that `strategy` has now."""
     try:
         attributes = copy.deepcopy(vars(strategy), {id(strategy): strategy})
     except Exception as error:  # whatever its attributes raise

@@ -1,4 +1,4 @@
-"""How a run on Flower goes: its settings, checked, and the header under which it is recorded."""
+"""Settings of a run on Flower, checked, and the header of its records."""
 
 import importlib.metadata
 import math
@@ -23,12 +23,12 @@ from fedelect.selectors import AbstractSelector, selector_classes
 from fedelect.vocabulary import as_int
 
 Start = Literal["cold", "warm"]
-"""Whether each slot trains from the initial model, or goes on from the last slot's."""
+"""Whether each slot trains from the initial model, or from the last slot's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlotSettings:
-    """How the slots of a run go, whoever decides; see `fedelect.flower.GoalDirected` for what they mean."""
+    """Settings of a run's slots, for any cohort source; described in `fedelect.flower.GoalDirected`."""
 
     rounds_per_slot: int
     start: Start
@@ -54,14 +54,14 @@ class SlotSettings:
             )
 
     def check_fits(self, clients: int, budget: int) -> None:
-        """Raise ConfigurationError if a run of so many clients, so many of whom train, cannot go like this."""
+        """Raise ConfigurationError if the settings do not fit this number of clients and budget."""
         if self.train_quorum > budget:
             raise ConfigurationError(f"train_quorum: got {self.train_quorum}; a cohort has {budget} members")
         if self.names is not None and len(self.names) != clients:
             raise ConfigurationError(f"names: got {len(self.names)} names for {clients} clients")
 
     def slots(self, num_rounds: int) -> int:
-        """How many slots `num_rounds` rounds are."""
+        """Return the number of slots in `num_rounds` rounds."""
         rounds = as_int("num_rounds", num_rounds)
         if rounds < 1 or rounds % self.rounds_per_slot:
             raise ConfigurationError(
@@ -73,7 +73,7 @@ class SlotSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class OpinionSettings:
-    """What the server makes of the clients' opinions; see `fedelect.flower.GoalDirected` for what they mean."""
+    """How opinions are read and averaged; described in `fedelect.flower.GoalDirected`."""
 
     opinion: Opinion
     average: Average
@@ -92,11 +92,11 @@ class OpinionSettings:
             )
 
     def opinions_needed(self, clients: int) -> int:
-        """How many opinions a slot needs to count."""
+        """Return the number of opinions that a slot needs."""
         return max(1, math.ceil(self.quorum * clients - 1e-9))
 
     def check_slots(self, slots: int) -> None:
-        """Raise ConfigurationError if the clients do not give so many opinions."""
+        """Raise ConfigurationError if the clients release fewer opinions than there are slots."""
         if self.privacy is not None and slots > self.privacy.releases:
             raise ConfigurationError(
                 f"num_rounds: got as many as are {slots} slots, but the clients give only "
@@ -104,7 +104,7 @@ class OpinionSettings:
             )
 
     def describe(self) -> dict[str, Any]:
-        """What the header of a run says of it."""
+        """Return the description for the run's header."""
         opinion, privacy = self.opinion, self.privacy
         named = opinion if isinstance(opinion, str) else getattr(opinion, "__qualname__", type(opinion).__name__)
         return {
@@ -120,17 +120,17 @@ class OpinionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDescription:
-    """What the header of a run says of who decides.
+    """Description of a run's cohort source in its header.
 
     Attributes:
-        label: What the records call it.
+        label: Its label in the records.
         kind: Its class.
-        parameters: What it was made with, plain values.
+        parameters: Its parameters, plain values.
         framework: "fa" or "da".
         seed: Its seed.
         clients: N.
         budget: K.
-        scenario: What else makes the run what it is, plain values.
+        scenario: Other values that identify the run, plain.
         edges: The clients' links, if they elect along them.
     """
 
@@ -146,20 +146,20 @@ class RunDescription:
 
 
 def selector_label(selector: AbstractSelector) -> str:
-    """What the records call a selector: its name in the catalogue, or its class."""
+    """Return a selector's label in the records: its name in the catalogue, or its class."""
     known = {kind: name for name, kind in selector_classes().items()}
     return known.get(type(selector), type(selector).__name__)
 
 
 def read_stored_header(folder: Path) -> RunHeader | None:
-    """The header of the run in `folder`; None if there is no run yet."""
+    """Read the header of the run in `folder`; None if there is no run yet."""
     return read_header(folder) if (folder / HEADER_NAME).exists() else None
 
 
 def build_run_header(
     settings: SlotSettings, description: RunDescription, strategy: object, *, slots: int, names: tuple[str, ...] | None
 ) -> RunHeader:
-    """The header of a run. The inner strategy's class is part of it; what it was made with is not known."""
+    """Build the header of a run, with the class of the inner strategy; its parameters are not known."""
     return RunHeader(
         source="flower",
         engine="flower",

@@ -1,4 +1,4 @@
-"""Strategies that play whole slots: what they share, and the one in which a selector decides. See docs/FLOWER.md."""
+"""Strategies that play whole slots: their base, and the one with a selector (FL&FA). See docs/FLOWER.md."""
 
 import copy
 import os
@@ -124,7 +124,7 @@ class AbstractSlotStrategy(Strategy):
             return loop.play(keep_initial_model(self._run, initial_arrays, slot=loop.slot))
 
     def _check_slots(self, slots: int) -> None:
-        """Raise ConfigurationError if so many slots cannot be played."""
+        """Raise ConfigurationError if this number of slots cannot be played."""
 
     def _wait_for_all(self, clients: Clients) -> None:
         clients.wait(wanted=clients.count, needed=self._source.needed, wait_s=self._settings.wait_s)

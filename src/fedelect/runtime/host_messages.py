@@ -1,4 +1,4 @@
-"""What is said between a peer's host and whoever runs it: commands in, notices out, one line of JSON each.
+"""Commands to a peer's host and its notices, one line of JSON each.
 
 No notice holds an opinion, a mean, a belief or an index: those stay in the peer's own folder (`SlotLog`).
 """
@@ -13,17 +13,17 @@ from fedelect.errors import ConfigurationError
 from fedelect.protocol import Certificate, encode
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""The number of a slot, or how many; no other fits into a frame."""
+"""A slot number or a count that fits into a frame."""
 
 
 class BeginSlot(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_fields=True):
-    """Elect who trains in `slot`.
+    """Elect the cohort of `slot`.
 
     Attributes:
         slot: Higher than any before.
-        judged: The slot whose model is judged now, the last that was trained in; 0 if none ever was.
-        opinion: This client's of that model, in [0, 1]; None if it has none, or `model` is given.
-        model: Path of that model (.npy), to be judged on the client's own share.
+        judged: The slot whose model is judged now, the last one trained in; 0 if none.
+        opinion: The client's opinion of that model, in [0, 1]; None if it has none, or `model` is given.
+        model: Path of that model (.npy), for the peer to judge on the client's own share.
         certificates: The last certificates, oldest first, hexadecimal; for peers that missed them.
     """
 
@@ -35,12 +35,12 @@ class BeginSlot(Struct, frozen=True, kw_only=True, tag="begin", forbid_unknown_f
 
 
 class ReplayCertificates(Struct, frozen=True, kw_only=True, tag="replay", forbid_unknown_fields=True):
-    """Say `agreed` again for the certificates of slots after `after`, oldest first; for a server that missed some.
+    """Repeat `agreed` for the certificates of slots after `after`, oldest first; for a server that missed some.
 
     Attributes:
-        after: The last slot that is known.
-        most: How many to show at most; None for all.
-        token: Said again in `recounted`, which comes after them.
+        after: The last slot whose certificate is known.
+        most: Largest number of certificates; None for all.
+        token: Returned in `replayed`, which follows them.
     """
 
     after: Count = 0
@@ -53,7 +53,7 @@ class Stop(Struct, frozen=True, tag="stop", forbid_unknown_fields=True):
 
 
 Command = BeginSlot | ReplayCertificates | Stop
-"""What a host can be told."""
+"""Any command."""
 
 
 class Link(Struct, frozen=True, kw_only=True, tag="link"):
@@ -68,14 +68,14 @@ class Ready(Struct, frozen=True, tag="ready"):
 
 
 class Missing(Struct, frozen=True, kw_only=True, tag="missing"):
-    """These neighbours are not up although there was time; `text` says who, where, and what usually is the cause."""
+    """Neighbours that are not up in time; `text` gives names, addresses and usual causes."""
 
     neighbours: tuple[int, ...]
     text: str
 
     @classmethod
     def after(cls, seconds: float, names: Mapping[int, str]) -> "Missing":
-        """Say who (by number, what to call it) is not up after so many seconds."""
+        """Build the notice from the names by client number."""
         return cls(
             neighbours=tuple(names),
             text=f"not up after {seconds:g} s: {', '.join(names.values())}. Usual causes: it is not started; "
@@ -85,12 +85,12 @@ class Missing(Struct, frozen=True, kw_only=True, tag="missing"):
 
 
 class Phase(Struct, frozen=True, kw_only=True, tag="phase"):
-    """How far the peer is in its slot; what it costs, not what it says.
+    """Progress of the peer in its slot, and its messages so far.
 
     Attributes:
         slot: The slot that is elected for.
         phase: A state of the protocol: "exchanging", "flooding", "certifying", "decided" or "skipped".
-        sent: Messages that it has sent in this slot.
+        sent: Messages sent in this slot.
         sent_bytes: Their bytes.
     """
 
@@ -101,7 +101,7 @@ class Phase(Struct, frozen=True, kw_only=True, tag="phase"):
 
 
 class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
-    """The slot is decided; `certificate` (hexadecimal) is what the server verifies."""
+    """The slot is decided; the server verifies `certificate` (hexadecimal)."""
 
     slot: int
     cohort: tuple[int, ...]
@@ -109,32 +109,32 @@ class Agreed(Struct, frozen=True, kw_only=True, tag="agreed"):
 
 
 class ReplayDone(Struct, frozen=True, kw_only=True, tag="replayed"):
-    """All that a `recount` asked for has been said; `last` is the slot of the last one if later ones were left out."""
+    """End of a replay; `last` is the last slot shown if later ones were left out."""
 
     token: str
     last: int | None = None
 
 
 class Skipped(Struct, frozen=True, kw_only=True, tag="skipped"):
-    """This peer saw no certificate for the slot."""
+    """The peer has no certificate for the slot."""
 
     slot: int
     reason: str
 
 
 class Trouble(Struct, frozen=True, kw_only=True, tag="trouble"):
-    """Something that somebody should look at: a refused message, a proven lie, a command that makes no sense."""
+    """A problem to look at: a refused message, proven misbehaviour, an invalid command."""
 
     text: str
 
 
 class Greeting(Struct, frozen=True, kw_only=True, tag="greeting"):
-    """Said first on the control socket: which peer this is.
+    """First notice on the control socket: which peer this is.
 
     Attributes:
         client: Its number in the roster.
         configuration: Hash of the election's configuration, hexadecimal.
-        slot_s: After how many seconds it gives an election up.
+        slot_s: Seconds after which it gives an election up.
     """
 
     client: int
@@ -143,27 +143,27 @@ class Greeting(Struct, frozen=True, kw_only=True, tag="greeting"):
 
 
 Notice = Link | Ready | Missing | Phase | Agreed | ReplayDone | Skipped | Trouble | Greeting
-"""What a host says."""
+"""Any notice."""
 
 
 class SlotLog(Struct, frozen=True, kw_only=True):
-    """What a peer notes of a slot in its own folder. Times are of the machine's monotonic clock, in seconds.
+    """A peer's own log of a slot, in its folder. Times are of the machine's monotonic clock, in seconds.
 
     Attributes:
         slot: The slot that was elected for.
         judged: The slot whose model the opinion is of; 0 if none.
-        opinion: The client's own; None if it had none.
-        mean: What it claimed; None if nothing.
-        belief: What it settled on.
-        residual: How far its messages still moved in the last round.
-        cohort: Who was elected; None if the slot was skipped here.
-        indices: The members' indices, if this peer voted for the same.
+        opinion: The client's opinion; None if it had none.
+        mean: The mean it claimed; None if none.
+        belief: Its belief after the exchange.
+        residual: Largest change of its messages in the last round.
+        cohort: The elected cohort; None if the slot was skipped here.
+        indices: The members' indices, if this peer voted for that cohort.
         reason: Why the slot was skipped.
         sent: Messages sent.
         sent_bytes: Their bytes.
         received: Messages received.
-        refused: How many of those were refused.
-        began_s: When the opinion was there.
+        refused: Messages refused.
+        began_s: When the slot began here.
         ended_s: When the slot was decided or skipped here.
     """
 
@@ -185,16 +185,16 @@ class SlotLog(Struct, frozen=True, kw_only=True):
 
 
 SLOTS_NAME = "slots.jsonl"
-"""Where a peer notes its slots, in its own folder."""
+"""File of slot logs in a peer's folder."""
 
 
 def agreed_notice(certificate: Certificate) -> Agreed:
-    """What is said of a certificate."""
+    """Return the notice that shows a certificate."""
     return Agreed(slot=certificate.slot, cohort=certificate.cohort, certificate=encode(certificate).hex())
 
 
 def replay(certificates: Iterable[Certificate], asked: ReplayCertificates) -> list[Notice]:
-    """What is answered to a `recount`; the certificates are all that there are, oldest first."""
+    """Return the notices that answer a `replay`; `certificates` is the whole history, oldest first."""
     wanted = [certificate for certificate in certificates if certificate.slot > asked.after]
     shown = wanted[: asked.most]
     last = shown[-1].slot if shown and len(shown) < len(wanted) else None
@@ -202,7 +202,7 @@ def replay(certificates: Iterable[Certificate], asked: ReplayCertificates) -> li
 
 
 def encode_line(item: Command | Notice | SlotLog) -> bytes:
-    """One line."""
+    """Encode as one line of JSON."""
     return msgspec.json.encode(item) + b"\n"
 
 
@@ -210,10 +210,10 @@ _MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def decode_command(line: bytes) -> Command:
-    """The command in a line.
+    """Decode a command.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The line is no command.
     """
     try:
         return msgspec.json.decode(line, type=BeginSlot | ReplayCertificates | Stop)
@@ -222,10 +222,10 @@ def decode_command(line: bytes) -> Command:
 
 
 def decode_notice(line: bytes) -> Notice:
-    """The notice in a line.
+    """Decode a notice.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: The line is no notice.
     """
     try:
         return _notices.decode(line)
@@ -239,6 +239,6 @@ _notices: msgspec.json.Decoder[Notice] = msgspec.json.Decoder(
 
 
 def decode_logs(content: bytes) -> list[SlotLog]:
-    """The slots that a peer noted; a last line cut short by a crash is left out."""
+    """Decode a file of slot logs; a last line cut short by a crash is left out."""
     lines = content.split(b"\n")[:-1]
     return [msgspec.json.decode(line, type=SlotLog) for line in lines if line]

@@ -1,9 +1,9 @@
 """A peer's records and opinions on disk, each forced there before any message depends on it.
 
 An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its
-bytes (of earlier versions: without C and the second checksum). A crash in the middle of a write leaves an incomplete
-last entry, of which nobody has heard; it is cut off at the next start. Anything else that does not fit is damage, and
-refused, with the file as it was. The folder is locked: two processes with one key could vote twice.
+bytes (of earlier versions: without C and the second checksum). A crash during a write leaves an incomplete last entry,
+on which no message depends; it is cut off at the next start. Any other damage is refused, with the file unchanged. The
+folder is locked: two processes with one key could vote twice.
 """
 
 import os
@@ -36,8 +36,8 @@ class Journal:
         folder: The folder.
 
     Attributes:
-        records: What the peer had asked to keep, in order.
-        opinions: By slot, what the client thought of the model trained in it.
+        records: Persisted records, in order.
+        opinions: By slot, the client's opinion of the model trained in it.
 
     Raises:
         RunLockedError: Another process runs this peer.
@@ -65,7 +65,7 @@ class Journal:
             raise
 
     def keep_records(self, records: Sequence[Record]) -> None:
-        """On return the records survive a crash and a power cut; before it, all of them or none."""
+        """Persist records: on return they survive a crash and a power cut; before it, all of them or none."""
         contents = [encode(record) for record in records]
         if len(contents) == 1:
             self._append(_RECORD_KIND + contents[0])
@@ -74,16 +74,16 @@ class Journal:
         self.records += records
 
     def keep_opinion(self, slot: int, opinion: float) -> None:
-        """The same for the client's opinion of the model that was trained in `slot`."""
+        """Persist the client's opinion of the model that was trained in `slot`."""
         self._append(_OPINION_KIND + _OPINION.pack(slot, opinion))
         self.opinions[slot] = opinion
 
     def rewards(self, client: int, chain: CertificateChain) -> OwnRewards:
-        """The client's rewards as they were; what its last claim was built on is settled.
+        """Rebuild the client's rewards; those under its last claim are closed.
 
         Args:
-            client: Whose journal this is.
-            chain: Certified history as it is known now.
+            client: The journal's client.
+            chain: The certified history.
         """
         rewards = OwnRewards(client)
         for slot, opinion in self.opinions.items():
@@ -94,14 +94,14 @@ class Journal:
         return rewards
 
     def close(self) -> None:
-        """Let go of the folder; does nothing the second time."""
+        """Release the folder; does nothing the second time."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
             self._lock.release()
 
     def _append(self, content: bytes) -> None:
-        entry = _framed(content)
+        entry = _frame(content)
         try:
             while entry:
                 entry = entry[os.write(self._file, entry) :]
@@ -110,12 +110,12 @@ class Journal:
             raise RunError(f"cannot write {self._path}: {error.strerror}; a peer that cannot remember stops") from error
 
     def _load(self, content: bytes) -> int:
-        """Read the entries; returns where the last whole one ends."""
+        """Read the entries; return where the last complete one ends."""
         place = 0
         while place < len(content):
             entry, end = _entry_at(content, place)
             if entry is None:
-                if not _torn(content[place:]):
+                if not _is_torn(content[place:]):
                     raise self._damaged(place)
                 break
             self._take(entry, place)
@@ -151,7 +151,7 @@ def _parts(batch: bytes) -> Iterator[bytes]:
         yield batch[place - size : place]
 
 
-def _framed(content: bytes) -> bytes:
+def _frame(content: bytes) -> bytes:
     length = _HEAD_SUM.size + len(content)
     inner = _HEAD_SUM.pack(_CHECKED_KIND, _length_sum(length)) + content
     return _HEAD.pack(length, zlib.crc32(inner)) + inner
@@ -162,7 +162,7 @@ def _length_sum(length: int) -> int:
 
 
 def _length_at(content: bytes, place: int) -> int:
-    """What the head at `place` says its entry's length is; 0 if it is no head, or a damaged one."""
+    """Return the entry length in the head at `place`; 0 if there is no sound head."""
     if len(content) - place < _HEAD.size:
         return 0
     length, _ = _HEAD.unpack_from(content, place)
@@ -174,7 +174,7 @@ def _length_at(content: bytes, place: int) -> int:
 
 
 def _entry_at(content: bytes, place: int) -> tuple[bytes | None, int]:
-    """The kind and bytes of the whole entry at `place`, None if there is none, and where it ends."""
+    """Return kind and bytes of the complete entry at `place`, None if there is none, and where it ends."""
     length = _length_at(content, place)
     start = place + _HEAD.size
     entry = content[start : start + length]
@@ -183,8 +183,8 @@ def _entry_at(content: bytes, place: int) -> tuple[bytes | None, int]:
     return entry[_HEAD_SUM.size if entry.startswith(_CHECKED_KIND) else 0 :], start + length
 
 
-def _torn(rest: bytes) -> bool:
-    """Whether `rest`, which does not begin with a whole entry, can be a last one that a crash cut short."""
+def _is_torn(rest: bytes) -> bool:
+    """Return whether `rest`, which begins with no complete entry, can be a last entry cut short by a crash."""
     if any(_follows(rest, place) for place in range(1, len(rest))):
         return False  # it was written after what is broken had been
     unwritten = _UNWRITTEN[0] in rest or rest.endswith(_UNWRITTEN[1])

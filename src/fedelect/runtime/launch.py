@@ -1,4 +1,4 @@
-"""Many peers on this machine: one process each, watched, and none left behind.
+"""Many peers on this machine: one process each, none left behind.
 
 A process is a fresh interpreter that ends when its standard input does, so peers do not outlive the process that
 started them, `kill -9` included. `PeerProcesses.close` tells them to stop and kills, by process id, those that do not.
@@ -26,7 +26,7 @@ from fedelect.runtime.host_messages import Command, Missing, Notice, Ready, Stop
 from fedelect.runtime.process import END_S
 
 LOG_NAME = "log.txt"
-"""What a peer's process prints by accident, in its folder."""
+"""File in a peer's folder for what its process prints."""
 
 _BOOT = "import sys; sys.path[:] = sys.argv[3:]; from fedelect.runtime.process import main; main()"
 
@@ -55,29 +55,29 @@ def reserve_addresses(count: int, host: str = "127.0.0.1") -> Iterator[tuple[str
 
 
 class ProcessEnded:
-    """In place of a notice: the process is gone."""
+    """In place of a notice: the process has ended."""
 
     def __init__(self, code: int) -> None:
         self.code = code
 
 
 Said = tuple[int, Notice | ProcessEnded]
-"""(client, what it said)."""
+"""(client, notice)."""
 
 OnNotice = Callable[[int, Notice | ProcessEnded], None]
-"""Told (client, notice) of whatever a peer says, from the thread that listens to it; must not raise."""
+"""Called with (client, notice) from the thread that reads a peer's output; must not raise."""
 
 
 class PeerProcess:
-    """A peer's process and the thread that listens to it.
+    """A peer's process and the thread that reads its output.
 
     Args:
         client: Its number.
         folder: The peer's folder.
-        said: Where its notices go.
-        wrap: What to put before the command, for example ("ip", "netns", "exec", NAME).
-        control: Whether it listens on its control socket, too.
-        on_notice: Told of its notices too, at once.
+        said: Queue for its notices.
+        wrap: Prefix of the command, for example ("ip", "netns", "exec", NAME).
+        control: Whether it opens its control socket.
+        on_notice: Called with its notices too, at once.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class PeerProcess:
 
     @property
     def number(self) -> int:
-        """The process number."""
+        """The process id."""
         return self._process.pid
 
     @property
@@ -118,7 +118,7 @@ class PeerProcess:
         return self._process.poll() is None
 
     def tell(self, command: Command) -> None:
-        """Give it a command; one that is gone does not mind."""
+        """Send a command; nothing happens if the process has ended."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(encode_line(command))
@@ -129,18 +129,18 @@ class PeerProcess:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
 
-    def gone(self, until: float) -> bool:
-        """Wait until it is gone, or the monotonic clock says `until`; whether it is."""
+    def wait(self, until: float) -> bool:
+        """Wait for its end until the monotonic clock reads `until`; return whether it has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, until - time.monotonic()))
         return not self.alive
 
     def end(self, until: float) -> None:
-        """Wait until it is gone; kill it when the monotonic clock says `until`."""
+        """Wait for its end; kill it when the monotonic clock reads `until`."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.close()
-        if not self.gone(until):
+        if not self.wait(until):
             self._process.kill()
             self._process.wait(END_S)
         self._thread.join(END_S)
@@ -150,25 +150,25 @@ class PeerProcess:
         with self._process.stdout as lines:
             for line in lines:
                 try:
-                    self._pass_on(decode_notice(line))
+                    self._deliver(decode_notice(line))
                 except ConfigurationError as error:
-                    self._pass_on(Trouble(text=str(error)))
-        self._pass_on(ProcessEnded(self._process.wait()))
+                    self._deliver(Trouble(text=str(error)))
+        self._deliver(ProcessEnded(self._process.wait()))
 
-    def _pass_on(self, notice: Notice | ProcessEnded) -> None:
+    def _deliver(self, notice: Notice | ProcessEnded) -> None:
         if self._on_notice is not None:
             self._on_notice(self.client, notice)
         self._said.put((self.client, notice))
 
 
 class PeerProcesses:
-    """The processes of some peers; use it in a `with` statement, which leaves none behind.
+    """Processes of peers; use it in a `with` statement, which leaves none behind.
 
     Args:
         folders: By client, the peer's folder.
-        wraps: By client, what to put before its command.
-        on_notice: Told (client, notice) of whatever they say, at once, from other threads.
-        control: Whether the peers listen on their control sockets, too.
+        wraps: By client, prefix of its command.
+        on_notice: Called with (client, notice) at once, from other threads.
+        control: Whether the peers open their control sockets.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class PeerProcesses:
 
     @property
     def processes(self) -> Mapping[int, PeerProcess]:
-        """By client, its process; also one that has ended."""
+        """Processes by client, also those that have ended."""
         return dict(self._running)
 
     @property
@@ -213,19 +213,19 @@ class PeerProcesses:
         self._running[client].tell(command)
 
     def kill(self, client: int) -> None:
-        """SIGKILL: it stops in the middle of whatever it was doing."""
+        """Send SIGKILL and wait for the end."""
         self._running[client].signal(signal.SIGKILL)
         self._running[client].end(time.monotonic() + END_S)
 
     def hear(self, wait_s: float) -> Said | None:
-        """What a peer says next, or None if nobody says anything for `wait_s` seconds."""
+        """Return the next notice of any peer, or None after `wait_s` seconds."""
         try:
             return self._said.get(timeout=max(0.0, wait_s)) if wait_s > 0.0 else self._said.get_nowait()
         except queue.Empty:
             return None
 
     def listen(self, finished: Callable[[int, Notice | ProcessEnded], bool], within_s: float) -> bool:
-        """Hear the peers until `finished` says so; returns False if that took longer than `within_s` seconds."""
+        """Pass notices to `finished` until it returns True; return False after `within_s` seconds."""
         until = time.monotonic() + within_s
         while (left := until - time.monotonic()) > 0.0:
             said = self.hear(left)
@@ -237,7 +237,7 @@ class PeerProcesses:
         """Start all peers and wait until every link is up.
 
         Raises:
-            RunError: Some did not get so far; the message says who and why.
+            RunError: Some are not up in time; the message says which and why.
         """
         for client in self._folders:
             self.start(client)
@@ -258,17 +258,17 @@ class PeerProcesses:
             raise RunError(f"{len(waiting)} peers were not ready within {within_s:g} s; {who}")
 
     def stop_all(self, within_s: float) -> frozenset[int]:
-        """Tell all peers to stop, and wait until they have noted their last slot and are gone.
+        """Tell all peers to stop, and wait until they have written their last log and ended.
 
         Returns:
             The clients whose processes still run after `within_s` seconds; `close` kills them.
         """
         self._tell_to_stop()
         until = time.monotonic() + within_s
-        return frozenset(client for client, process in self._running.items() if not process.gone(until))
+        return frozenset(client for client, process in self._running.items() if not process.wait(until))
 
     def close(self) -> None:
-        """Stop all peers; those that do not go at once are killed, whatever they have not noted."""
+        """Stop all peers, and kill those that do not end at once, without their last log."""
         self._tell_to_stop()
         until = time.monotonic() + END_S
         for process in self._running.values():

@@ -1,10 +1,9 @@
-"""The host of a real peer: one thread that carries out what the state machine asks, by a monotonic clock.
+"""The host of a real peer: one thread that carries out the effects of the state machine, by a monotonic clock.
 
-Everything that happens comes through one inbox: frames, links up or down, commands. What must be kept is on disk before
-anything is sent, opinions too. A host that is started again makes its peer from the journal, and so never signs twice.
-Every wait ends: at the next deadline of the peer, or when something happens. A neighbour whose link stays down for
-`LOST_AFTER` resend intervals, or never comes up, is reported to the peer as lost. Changes of one link are told once in
-a resend interval at most, however it flaps.
+All events come through one inbox: frames, links up or down, commands. Records and opinions are on disk before anything
+is sent. A restarted host builds its peer from the journal, and so never signs twice. Every wait ends at the peer's next
+deadline or at the next event. A neighbour whose link stays down for `LOST_AFTER` resend intervals, or never comes up,
+is reported to the peer as lost. Changes of one link are reported at most once per resend interval.
 """
 
 import heapq
@@ -64,11 +63,11 @@ from fedelect.runtime.host_messages import (
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
-REFUSALS_TOLD = 5
-"""So many refused messages of one neighbour are told of; more are counted only."""
+REFUSALS_REPORTED = 5
+"""Report at most this many refusals per neighbour; count the rest."""
 
 LOST_AFTER = 2
-"""So many resend intervals a link may be down before the neighbour is no longer waited for."""
+"""Resend intervals for which a link may be down before the neighbour is lost."""
 
 _LONGEST_WAIT_S = 60.0
 
@@ -77,17 +76,17 @@ class Node:
     """One peer and its host.
 
     Args:
-        config: What all peers share.
+        config: The configuration that all peers share.
         client: This client's number.
         signer: Holds its secret.
         verifier: Checks signatures.
         transport: Its links, not started.
-        journal: What it must not forget; an earlier life's is taken up.
-        folder: Where to note slots (`SlotLog`).
-        tell: Told what others may know; must not raise.
-        inbox: Where links and commands speak to it.
-        addresses: By neighbour, what to call it in messages to people.
-        missing_after_s: When to name the neighbours that are not up.
+        journal: Its journal; an earlier process's is continued.
+        folder: Folder for the slot logs (`SlotLog`).
+        tell: Called with every notice; must not raise.
+        inbox: Queue of frames, link events and commands.
+        addresses: By neighbour, its name and address for messages to people.
+        missing_after_s: Seconds after which to name the neighbours that are not up.
         clock: Seconds since any moment.
     """
 
@@ -117,19 +116,19 @@ class Node:
         self._links = LinkWatch(self._peer.neighbours, first_s=missing_after_s, grace_s=grace_s, quiet_s=quiet_s)
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
-        self._told: Counter[int] = Counter()
-        self._told_phase = (0, State.IDLE)
+        self._refusals: Counter[int] = Counter()
+        self._reported_phase = (0, State.IDLE)
         self._log: SlotLog | None = None
         self._judged = 0
         self._sent = self._sent_bytes = self._received = self._refused = 0
 
     @property
     def peer(self) -> Peer:
-        """The state machine. To be read only, and not while `run` goes on."""
+        """The state machine; read only, and not while `run` is running."""
         return self._peer
 
     def run(self) -> None:
-        """Be this peer until told to stop."""
+        """Run this peer until `Stop`."""
         self._transport.start(self._inbox)
         missing_at = self._clock() + self._missing_after_s
         self._links.start(self._clock())
@@ -139,9 +138,9 @@ class Node:
                 if isinstance(event, Stop):
                     return
                 if event is not None:
-                    self._happened(event)
+                    self._handle(event)
                 now = self._clock()
-                self._tell_links(now)
+                self._report_links(now)
                 while self._deadlines and self._deadlines[0][0] <= now:
                     self._carry_out(self._peer.deadline_passed(heapq.heappop(self._deadlines)[2]))
                 for neighbour in self._links.take_lost(now):
@@ -157,7 +156,7 @@ class Node:
         nearest = min(missing_at, self._links.due_s, self._deadlines[0][0] if self._deadlines else math.inf)
         return min(max(0.0, nearest - self._clock()), _LONGEST_WAIT_S)
 
-    def _happened(self, event: object) -> None:
+    def _handle(self, event: object) -> None:
         if isinstance(event, Frame):
             self._receive(event)
         elif isinstance(event, LinkUp | LinkDown):
@@ -178,17 +177,17 @@ class Node:
             effects = self._peer.receive(message)
         except RemoteProtocolError as error:
             self._refused += 1
-            self._told[frame.neighbour] += 1
-            if self._told[frame.neighbour] <= REFUSALS_TOLD:
+            self._refusals[frame.neighbour] += 1
+            if self._refusals[frame.neighbour] <= REFUSALS_REPORTED:
                 self._tell(Trouble(text=f"refused a message of neighbour {frame.neighbour}: {error}"))
             return
         self._carry_out(effects)
 
-    def _tell_links(self, now: float) -> None:
-        news = self._links.unreported_changes(now)
-        for neighbour, up in news:
+    def _report_links(self, now: float) -> None:
+        changes = self._links.unreported_changes(now)
+        for neighbour, up in changes:
             self._tell(Link(neighbour=neighbour, up=up))
-        if news and self._links.all_reported_up:
+        if changes and self._links.all_reported_up:
             self._tell(Ready())
 
     def _name_missing(self) -> None:
@@ -200,9 +199,9 @@ class Node:
     def _begin(self, begin: BeginSlot) -> None:
         self._learn(begin)
         if self._peer.state in OPEN_STATES and self._peer.slot == begin.slot:
-            return  # said again, by somebody who did not know: it goes on
+            return  # repeated by a server that did not know: the election continues
         if self._peer.state in OPEN_STATES and begin.slot < self._peer.slot:
-            self._no_part(begin, f"slot {self._peer.slot} is being elected for")  # and goes on
+            self._decline(begin, f"slot {self._peer.slot} is being elected for")  # the open election continues
             return
         if self._peer.state in OPEN_STATES:
             self._carry_out(self._peer.deadline_passed(Deadline(Wait.SLOT, self._peer.slot)))
@@ -215,13 +214,13 @@ class Node:
                 self._journal.keep_opinion(begin.judged, opinion)
             effects = self._peer.begin_slot(begin.slot, opinion)
         except LocalProtocolError as error:
-            self._no_part(begin, str(error))
+            self._decline(begin, str(error))
             return
         self._deadlines.clear()
         self._log = SlotLog(slot=begin.slot, judged=begin.judged, opinion=begin.opinion, began_s=now)
         self._carry_out(effects)
 
-    def _no_part(self, begin: BeginSlot, reason: str) -> None:
+    def _decline(self, begin: BeginSlot, reason: str) -> None:
         self._tell(Skipped(slot=begin.slot, reason=f"client {self._peer.client} takes no part: {reason}"))
 
     def _learn(self, begin: BeginSlot) -> None:
@@ -256,21 +255,21 @@ class Node:
             elif isinstance(effect, BeliefSettled):
                 waiting = self._propose(effect) + waiting
             else:
-                self._note(effect)
-        self._tell_phase()
+                self._report(effect)
+        self._report_phase()
 
     def _propose(self, settled: BeliefSettled) -> list[Effect]:
         chain, rule = self._peer.chain, self._peer.config.settings.rule
         own = self._rewards.claim(chain)
         mean, belief = prepare_claim(chain, rule=rule, mean=own, belief=settled.belief, judged=self._judged)
-        self._amend(mean=_known(mean), belief=_known(settled.belief), residual=settled.residual)
+        self._amend(mean=_none_if_nan(mean), belief=_none_if_nan(settled.belief), residual=settled.residual)
         try:
             return self._peer.propose(mean, belief, os.urandom(BLIND_BYTES))
         except LocalProtocolError as error:
             self._tell(Trouble(text=str(error)))
             return []
 
-    def _note(self, effect: Effect) -> None:
+    def _report(self, effect: Effect) -> None:
         if isinstance(effect, CohortAgreed):
             self._amend(cohort=effect.cohort, indices=effect.indices, ended_s=self._clock())
             self._tell(agreed_notice(effect.certificate))
@@ -282,10 +281,10 @@ class Node:
                 Trouble(text=f"client {effect.proof.client} is proven to have lied: {type(effect.proof).__name__}")
             )
 
-    def _tell_phase(self) -> None:
+    def _report_phase(self) -> None:
         phase = self._peer.slot, self._peer.state
-        if phase != self._told_phase and self._peer.state not in (State.IDLE, State.SETTLED):
-            self._told_phase = phase
+        if phase != self._reported_phase and self._peer.state not in (State.IDLE, State.SETTLED):
+            self._reported_phase = phase
             self._tell(Phase(slot=phase[0], phase=phase[1].value, sent=self._sent, sent_bytes=self._sent_bytes))
 
     def _amend(self, **changes: object) -> None:
@@ -302,5 +301,5 @@ class Node:
         self._sent = self._sent_bytes = self._received = self._refused = 0
 
 
-def _known(value: float) -> float | None:
+def _none_if_nan(value: float) -> float | None:
     return None if math.isnan(value) else value

@@ -32,7 +32,7 @@ from fedelect.runtime.transport import Inbox, Transport
 from fedelect.runtime.transport.zenoh_links import ZenohTransport
 
 END_S = 5.0
-"""A peer whose input has ended is gone after so many seconds, whatever it was doing."""
+"""Seconds within which a peer ends after its input has ended."""
 
 SHARE_NAME = "share.npz"
 """The client's own test data in its folder: `inputs` (D, F) and `labels` (D,)."""
@@ -40,27 +40,27 @@ SHARE_NAME = "share.npz"
 REALM_LETTERS = 16
 
 DAY_S = 86_400.0
-"""How often a peer that stays up looks at its certificate."""
+"""Interval at which a running peer checks its certificate."""
 
 
 class Lines(Protocol):
-    """Where commands come from."""
+    """Source of command lines."""
 
     def readline(self) -> bytes:
-        """The next line; empty at the end."""
+        """Return the next line; empty at the end."""
 
 
 class StandardInput:
-    """Standard input for a thread that may still wait for a line when the process ends.
+    """Standard input for a thread that may still be waiting for a line when the process ends.
 
-    `sys.stdin` has a lock that this thread would hold, and at which an interpreter that ends aborts.
+    It would hold the lock of `sys.stdin`, and the interpreter aborts at that lock when it ends.
     """
 
     def __init__(self) -> None:
         self._rest = b""
 
     def readline(self) -> bytes:
-        """The next line; empty at the end."""
+        """Return the next line; empty at the end."""
         while b"\n" not in self._rest and (more := os.read(0, 1 << 16)):
             self._rest += more
         line, end, self._rest = self._rest.partition(b"\n")
@@ -68,7 +68,7 @@ class StandardInput:
 
 
 def transport_of(identity: Identity) -> ZenohTransport:
-    """The real links of a peer."""
+    """Return the real links of a peer."""
     members = identity.roster.members
     return ZenohTransport(
         realm=identity.config.digest.hex()[:REALM_LETTERS],
@@ -80,7 +80,7 @@ def transport_of(identity: Identity) -> ZenohTransport:
 
 
 def judge_on_own_share(folder: Path, model: Path) -> float:
-    """Accuracy of a linear model, (F+1, C) in an .npy file, on the share in `folder`.
+    """Return the accuracy of a linear model, (F+1, C) in an .npy file, on the share in `folder`.
 
     Raises:
         ConfigurationError: There is no such share or model.
@@ -105,19 +105,19 @@ def serve(
     missing_after_s: float = 10.0,
     transport: Transport | None = None,
 ) -> None:
-    """Be the peer of `folder` until told to stop.
+    """Run the peer of `folder` until it is told to stop.
 
     Args:
         folder: A peer's folder, see `fedelect.runtime.identity.create_federation`.
-        commands: Lines with commands.
-        tell: What to do with notices; called from several threads.
-        stay: Whether to stay when the commands end.
-        control: Whether to listen on the control socket in the folder, too; see `fedelect.runtime.control`.
-        missing_after_s: When to name the neighbours that are not up.
+        commands: Source of commands.
+        tell: Called with every notice, from several threads.
+        stay: Whether to run on when the commands end.
+        control: Whether to listen on the control socket, too; see `fedelect.runtime.control`.
+        missing_after_s: Seconds after which to name the neighbours that are not up.
         transport: The links; by default those of the folder's roster.
 
     Raises:
-        ConfigurationError: The folder is not whole; see `read_identity`.
+        ConfigurationError: The folder is incomplete; see `read_identity`.
     """
     identity = read_identity(folder)
     journal = Journal(folder)
@@ -150,7 +150,7 @@ def serve(
 def _with_control(
     identity: Identity, inbox: Inbox, tell: Callable[[Notice], None], ends: contextlib.ExitStack
 ) -> Callable[[Notice], None]:
-    """Listen on the control socket until `ends`; returns what tells a notice there, too."""
+    """Open the control socket until `ends`; return a function that sends notices there, too."""
     config = identity.config
     greeting = Greeting(client=identity.client, configuration=config.digest.hex(), slot_s=config.settings.slot_s)
     control = ControlServer(identity.folder, greeting, lambda line: _obey(identity.folder, line, inbox, tell_all))
@@ -207,7 +207,7 @@ def _obey(folder: Path, line: bytes, inbox: Inbox, tell: Callable[[Notice], None
         inbox.put(_with_opinion(folder, command) if isinstance(command, BeginSlot) else command)
     except FedelectError as error:
         tell(Trouble(text=str(error)))
-    except Exception as error:  # whatever a line, or a file that it names, can cause: the peer goes on
+    except Exception as error:  # any error of a line, or of a file that it names: the peer runs on
         tell(Trouble(text=f"a command could not be carried out: {type(error).__name__}: {error}"))
 
 
@@ -219,7 +219,7 @@ def _with_opinion(folder: Path, begin: BeginSlot) -> BeginSlot:
 
 
 def end_in_time(process_is_over: threading.Event) -> None:
-    """Wait for the end, and if it does not come within `END_S` seconds, make it."""
+    """Wait for the end of the process; after `END_S` seconds, force it."""
     if not process_is_over.wait(END_S):
         os._exit(1)
 
@@ -230,14 +230,14 @@ def main() -> None:
     lock = threading.Lock()
     over = threading.Event()
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a library prints must not get among the notices
+    os.dup2(2, 1)  # keep prints of libraries out of the notices
 
     def tell(notice: Notice) -> None:
-        with lock, contextlib.suppress(OSError):  # whoever listened may be gone; the input's end will tell
+        with lock, contextlib.suppress(OSError):  # the reader may be gone; then the input ends, too
             answers.write(encode_line(notice))
 
     class Watched(StandardInput):
-        """When it ends, the process has `END_S` seconds left."""
+        """Gives the process `END_S` seconds when the input ends."""
 
         def readline(self) -> bytes:
             line = super().readline()

@@ -1,4 +1,4 @@
-"""Who is in the federation and how it elects: the file that all peers and the server share. Nothing in it is secret."""
+"""The roster: members, graph and settings of a federation, shared by all peers and the server. It holds no secret."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import derive
 
 ROSTER_NAME = "roster.json"
-"""What the file is called in every folder."""
+"""Name of the file in every folder."""
 
 
 class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,7 +22,7 @@ class Member(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     Attributes:
         name: Common name of its TLS certificate.
-        address: Where it listens, host:port.
+        address: Address it listens on, host:port.
         key: Its ed25519 public key, hexadecimal.
     """
 
@@ -35,11 +35,11 @@ class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The federation.
 
     Attributes:
-        version: Of this format.
+        version: Version of this format.
         members: One for each client, in client order. The FL server is never one of them.
         edges: (one, other) links of the graph.
         couplings: J of each link.
-        settings: How they elect.
+        settings: Settings of the election.
     """
 
     version: Annotated[int, Meta(ge=1, le=1)] = 1
@@ -49,10 +49,10 @@ class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     settings: ElectionSettings
 
     def config(self) -> PeerConfig:
-        """The election's configuration, checked.
+        """Return the checked configuration of the election.
 
         Raises:
-            ConfigurationError: The roster describes no election that can be held.
+            ConfigurationError: No election can be held with this roster.
         """
         names = {member.name for member in self.members}
         addresses = {member.address for member in self.members}
@@ -68,7 +68,7 @@ class Roster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_roster(folder: Path) -> Roster:
-    """The roster in `folder`.
+    """Read the roster in `folder`.
 
     Raises:
         ConfigurationError: There is none, or it is damaged.
@@ -90,7 +90,7 @@ def read_roster(folder: Path) -> Roster:
 
 
 def encode_roster(roster: Roster) -> bytes:
-    """The bytes of the file; floats survive the journey to the last bit."""
+    """Encode the roster for its file; floats are exact to the last bit."""
     return msgspec.json.format(msgspec.json.encode(roster), indent=1) + b"\n"
 
 

@@ -19,7 +19,7 @@ class Ed25519Signer:
     """Signs with one client's secret.
 
     Args:
-        secret: 32 bytes, from `generate` or a key file; whoever has them can speak for the client.
+        secret: 32 bytes, from `generate` or a key file; with them anybody can sign for the client.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -30,7 +30,7 @@ class Ed25519Signer:
 
     @classmethod
     def generate(cls) -> Self:
-        """A fresh secret from the operating system."""
+        """Return a signer with a new secret from the operating system."""
         return cls(Ed25519PrivateKey.generate().private_bytes_raw())
 
     @property
@@ -44,7 +44,7 @@ class Ed25519Signer:
         return self._key
 
     def sign(self, message: bytes) -> bytes:
-        """The signature, 64 bytes."""
+        """Return the signature, 64 bytes."""
         return self._private.sign(message)
 
 
@@ -56,7 +56,7 @@ class Ed25519Verifier:
         self._keys: dict[bytes, Ed25519PublicKey] = {}
 
     def verify(self, key: bytes, message: bytes, signature: bytes) -> bool:
-        """Whether the holder of `key` signed `message`; False for anything that is no key or no signature."""
+        """Return whether the holder of `key` signed `message`; False for an invalid key or signature."""
         try:
             public = self._keys.get(key)
             if public is None:

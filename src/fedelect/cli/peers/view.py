@@ -1,4 +1,4 @@
-"""What `fedelect peers demo` shows while it runs: a line for each peer, one for the server, progress and time left."""
+"""Live table of `fedelect peers demo`: a line for each peer, one for the server, progress and time left."""
 
 import threading
 import time
@@ -55,7 +55,7 @@ class PeersView:
         self._ended_s: float | None = None
 
     def show_notice(self, client: int, notice: Notice | ProcessEnded) -> None:
-        """A peer said something, or its process is gone."""
+        """Update the line of a peer from its notice, or its end."""
         with self._lock:
             row = self._rows[client]
             if self._ended_s is not None:

@@ -1,7 +1,7 @@
-"""Between a peer and the programs beside it on its machine: a local socket in the peer's folder, and who uses it.
+"""Control socket of a peer, in its folder, for other programs of the same machine.
 
-For programs that come and go while the peer stays, such as a Flower ClientApp, a new process for every message. What is
-said is what is said on standard input and output (`fedelect.runtime.host_messages`). Needs Unix sockets and no extra.
+For programs that come and go while the peer stays, such as a Flower ClientApp, a new process for every message.
+Commands and notices are those of standard input and output (`fedelect.runtime.host_messages`). Needs Unix sockets.
 """
 
 from fedelect.runtime.control.client import ControlClient, ElectionReply

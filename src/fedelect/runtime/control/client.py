@@ -1,4 +1,4 @@
-"""The other end: a program beside the peer that hands it an opinion and waits for the election to end."""
+"""Client of a peer's control socket: give it an opinion and wait for the election to end."""
 
 import secrets
 import time
@@ -23,20 +23,19 @@ from fedelect.runtime.host_messages import (
 )
 
 PAGE = 256
-"""So many certificates a peer is asked to show at a time: one that is behind in reading would be let go."""
+"""Certificates asked for at a time; a client that reads too slowly is disconnected."""
 
 _GREETING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionReply:
-    """What a peer said of an election.
+    """How an election ended at a peer.
 
     Attributes:
-        certificates: Of the slots after the one that was named, oldest first, hexadecimal; also of slots after the
-            one that was elected for, if the peers are past it.
+        certificates: Certificates of all later slots than the one named, oldest first, hexadecimal.
         decided: Whether the slot that was elected for is among them.
-        reason: Why there is none for it, in words that are for this machine only.
+        reason: Why it is not; keep this text on the machine.
     """
 
     certificates: tuple[str, ...]
@@ -45,18 +44,18 @@ class ElectionReply:
 
 
 class ControlClient:
-    """The peer whose folder this is, running as another process of this machine (`fedelect peer FOLDER --control`).
+    """Connection to the peer of a folder, another process of this machine (`fedelect peer FOLDER --control`).
 
-    Use it in a `with` statement, one for each election: what a peer still says of one must not be taken for the next.
+    Use it in a `with` statement, one for each election, so that late notices of one are not taken for the next.
 
     Args:
         folder: The peer's folder.
 
     Attributes:
-        greeting: Who the peer is.
+        greeting: Which peer it is.
 
     Raises:
-        RunError: Nobody listens there, or who does hangs.
+        RunError: No peer listens there, or it hangs.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -92,19 +91,18 @@ class ControlClient:
     ) -> ElectionReply:
         """Take part in the election for `slot`, and wait until it ends.
 
-        First the peer is asked what was elected before. An election that goes on already, or has been decided, is not
-        disturbed: one is told how it ends, or ended.
+        First ask for earlier certificates. An election that is open or decided is not disturbed; its end is returned.
 
         Args:
             slot: The slot to elect for.
             judged: The slot whose model the opinion is of; 0 if none.
             opinion: In [0, 1]; None if there is none.
             certificates: The last ones that the server knows, oldest first, hexadecimal.
-            after: The last slot whose certificate the server knows: it is shown those of later slots.
-            within_s: How long to wait.
+            after: The last slot whose certificate the server knows; those of later slots are returned.
+            within_s: Longest time to wait.
 
         Raises:
-            RunError: The peer went away.
+            RunError: The peer has gone.
         """
         until = time.monotonic() + within_s
         found: dict[int, str] = {}
@@ -120,7 +118,7 @@ class ControlClient:
         return ElectionReply(_in_order(found), slot in found, reason)
 
     def _replay(self, after: int, found: dict[int, str], until: float) -> bool:
-        """Have all certificates after a slot shown, a page at a time; returns whether there was time for it."""
+        """Ask for all certificates after a slot, a page at a time; return whether there was time for it."""
         last: int | None = after
         while last is not None:
             token = secrets.token_hex(8)  # others are answered here, too
@@ -143,11 +141,11 @@ class ControlClient:
             raise RunError(f"the peer beside went away: {error}") from error
 
     def close(self) -> None:
-        """Hang up; the peer stays."""
+        """Disconnect; the peer stays."""
         self._connection.close()
 
     def _next(self, until: float) -> Notice | None:
-        """What the peer says next; None if that takes too long."""
+        """Return the next notice; None if it takes too long."""
         try:
             if not self._connection.poll(max(0.0, until - time.monotonic())):
                 return None

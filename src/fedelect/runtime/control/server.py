@@ -1,7 +1,7 @@
-"""The peer's end: whoever may write into the peer's folder may talk to it, as by standard input and output.
+"""Server of a peer's control socket, open to processes that may write into the peer's folder.
 
-The socket is the standard library's (`multiprocessing.connection`) and carries bytes, never pickles. Whoever connects
-is greeted, then hears every notice from that moment on. One that does not read is dropped: a peer waits for nobody.
+The socket is the standard library's (`multiprocessing.connection`) and carries bytes, never pickles. A client gets a
+greeting, then every notice from that moment on. A client that does not read is disconnected: a peer never waits.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.runtime.host_messages import Greeting, Notice, encode_line
 
 CONTROL_NAME = "control"
-"""The socket in the peer's folder; only its owner can use it."""
+"""Name of the socket in the peer's folder; only its owner can use it."""
 
 LONGEST_LINE = 16 * 1024 * 1024
-"""No command and no notice is longer, in bytes."""
+"""Largest command or notice, bytes."""
 
 _LONGEST_PATH = 107  # bytes, on Linux
 _NOTICES_KEPT = 4096
@@ -33,7 +33,7 @@ _PAUSE_S = 0.1
 
 
 def socket_path(folder: Path) -> str:
-    """Where the socket of the peer in `folder` is.
+    """Return the path of the control socket in `folder`.
 
     Raises:
         ConfigurationError: The path is longer than a socket's may be.
@@ -47,10 +47,10 @@ def socket_path(folder: Path) -> str:
 
 
 def dial(path: str, within_s: float) -> Connection:
-    """Connect to the socket of a peer, which may hang: neither this nor any later word to it takes longer than that.
+    """Connect to a peer's socket; neither this nor any later read or write takes longer than `within_s`.
 
     Raises:
-        OSError: Nobody listens, or who listens does not answer.
+        OSError: No peer listens, or it does not answer.
     """
     until = time.monotonic() + within_s
     with socket.socket(socket.AF_UNIX) as line:
@@ -71,23 +71,23 @@ def dial(path: str, within_s: float) -> Connection:
 
 
 class ControlServer:
-    """Listens in a peer's folder until it is closed. The folder's lock must be held: an old socket is removed.
+    """Listens on a peer's control socket. Hold the folder's lock: an old socket is removed.
 
     Args:
         folder: The peer's folder.
-        greeting: What everybody is told first.
-        heard: Called with every line, from a thread of the connection's own; must not raise.
+        greeting: First notice to every client.
+        on_line: Called with every line, from a thread of its connection; must not raise.
 
     Raises:
         ConfigurationError: The folder's path is too long for a socket.
         RunError: The socket cannot be made.
     """
 
-    def __init__(self, folder: Path, greeting: Greeting, heard: Callable[[bytes], None]) -> None:
+    def __init__(self, folder: Path, greeting: Greeting, on_line: Callable[[bytes], None]) -> None:
         self._path = socket_path(folder)
-        self._greeting, self._heard = greeting, heard
+        self._greeting, self._on_line = greeting, on_line
         self._lock = threading.Lock()
-        self._guests: set[_Connection] = set()
+        self._connections: set[_Connection] = set()
         self._closed = False
         try:
             Path(self._path).unlink(missing_ok=True)
@@ -99,94 +99,94 @@ class ControlServer:
         self._thread.start()
 
     def tell(self, notice: Notice) -> None:
-        """Tell everybody who is connected; never waits."""
+        """Send a notice to all connected clients; never waits."""
         line = encode_line(notice)
         with self._lock:
-            for guest in self._guests:
-                guest.tell(line)
+            for connection in self._connections:
+                connection.send(line)
 
     def close(self) -> None:
-        """Stop listening and let go of everybody."""
+        """Stop listening and disconnect all clients."""
         with self._lock:
             self._closed = True
         with contextlib.suppress(OSError):
-            dial(self._path, _END_S).close()  # wakes the thread that waits for somebody
+            dial(self._path, _END_S).close()  # wakes the accepting thread
         self._thread.join(_END_S)
         self._listener.close()
         with self._lock:
-            guests = list(self._guests)
-        for guest in guests:
-            guest.dismiss()
-        for guest in guests:
-            guest.join(_END_S)
+            connections = list(self._connections)
+        for connection in connections:
+            connection.disconnect()
+        for connection in connections:
+            connection.join(_END_S)
 
     def _accept(self) -> None:
         while True:
             try:
-                connection = self._listener.accept()
-            except OSError:  # too many open files, or somebody who hung up at once
+                accepted = self._listener.accept()
+            except OSError:  # too many open files, or a client that disconnected at once
                 if self._closed:
                     return
                 time.sleep(_PAUSE_S)
                 continue
             with self._lock:
                 if self._closed:
-                    connection.close()
+                    accepted.close()
                     return
-                guest = _Connection(connection, encode_line(self._greeting), self._heard, self._gone)
-                self._guests.add(guest)
+                greeting = encode_line(self._greeting)
+                self._connections.add(_Connection(accepted, greeting, self._on_line, self._on_end))
 
-    def _gone(self, guest: "_Connection") -> None:
+    def _on_end(self, connection: "_Connection") -> None:
         with self._lock:
-            self._guests.discard(guest)
+            self._connections.discard(connection)
 
 
 class _Connection:
-    """One connection: a thread that listens to it, and one that speaks. The first closes it when both are done."""
+    """One client: a thread that reads and one that writes. The reader closes the connection when both are done."""
 
     def __init__(
         self,
         connection: Connection,
         greeting: bytes,
-        heard: Callable[[bytes], None],
-        gone: Callable[["_Connection"], None],
+        on_line: Callable[[bytes], None],
+        on_end: Callable[["_Connection"], None],
     ) -> None:
-        self._connection, self._heard, self._gone = connection, heard, gone
+        self._connection, self._on_line, self._on_end = connection, on_line, on_end
         self._waiting: queue.Queue[bytes | None] = queue.Queue(_NOTICES_KEPT)
         self._waiting.put(greeting)
-        self._speaks = threading.Thread(target=self._speak, daemon=True)
-        self._listens = threading.Thread(target=self._listen, daemon=True)
-        self._speaks.start()
-        self._listens.start()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._writer.start()
+        self._reader.start()
 
-    def tell(self, line: bytes) -> None:
+    def send(self, line: bytes) -> None:
         try:
             self._waiting.put_nowait(line)
         except queue.Full:
-            self.dismiss()
+            self.disconnect()
 
-    def dismiss(self) -> None:
-        """End the connection, whatever either thread is doing; the number of the file stays taken until both know."""
+    def disconnect(self) -> None:
+        """Shut the connection down; its file descriptor stays open until both threads have seen that."""
         with contextlib.suppress(OSError, ValueError), socket.socket(fileno=os.dup(self._connection.fileno())) as twin:
             twin.shutdown(socket.SHUT_RDWR)
 
     def join(self, within_s: float) -> None:
-        self._listens.join(within_s)
+        self._reader.join(within_s)
 
-    def _listen(self) -> None:
+    def _read(self) -> None:
         try:
             with contextlib.suppress(OSError, EOFError):
                 while True:
-                    self._heard(self._connection.recv_bytes(LONGEST_LINE))
+                    self._on_line(self._connection.recv_bytes(LONGEST_LINE))
         finally:
-            self._gone(self)
-            self.dismiss()
+            self._on_end(self)
+            self.disconnect()
             with contextlib.suppress(queue.Full):
                 self._waiting.put_nowait(None)
-            self._speaks.join()
+            self._writer.join()
             self._connection.close()
 
-    def _speak(self) -> None:
+    def _write(self) -> None:
         with contextlib.suppress(OSError):
             while (line := self._waiting.get()) is not None:
                 self._connection.send_bytes(line)

@@ -1,4 +1,4 @@
-"""Who is who among real peers: a CA, keys and certificates, and the folder of each peer. Needs the extra `peer`."""
+"""Identities of real peers: CA, keys, certificates, and the folder of each peer. Needs the extra `peer`."""
 
 from fedelect.runtime.identity.authority import VALID_DAYS, Authority
 from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, PUBLIC_PREFIX, SIGNING_KEY_NAME, TLS_KEY_NAME

@@ -18,10 +18,10 @@ except ImportError as error:
     raise MissingExtraError("identities of real peers", "peer") from error
 
 VALID_DAYS = 825
-"""How long a peer's certificate is good for; see `renew`."""
+"""Validity of a peer's certificate; see `renew`."""
 
 CA_VALID_DAYS = 3650
-"""How long the CA's own is."""
+"""Validity of the CA's own certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Authority:
 
     @classmethod
     def generate(cls) -> "Authority":
-        """A fresh one."""
+        """Create a new authority."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = _named("fedelect federation CA")
         usage = x509.KeyUsage(
@@ -58,10 +58,10 @@ class Authority:
 
     @classmethod
     def read(cls, folder: Path) -> "Authority":
-        """The one in the folder `ca` of a federation.
+        """Read the authority in the folder `ca` of a federation.
 
         Raises:
-            ConfigurationError: It is not there, not whole, or has expired.
+            ConfigurationError: It is missing, incomplete, or has expired.
         """
         missing = [name for name in (CA_NAME, CA_KEY_NAME) if not os.path.isfile(folder / name)]
         if missing:
@@ -85,7 +85,7 @@ class Authority:
 
     @property
     def certificate_pem(self) -> bytes:
-        """Its certificate, for everybody."""
+        """Its certificate, public."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
@@ -94,9 +94,9 @@ class Authority:
         return _key_pem(self.key)
 
     def certify(self, name: str, host: str, valid_days: float = VALID_DAYS) -> tuple[bytes, bytes]:
-        """A certificate for `name`, listening on `host` (a name or IP address), and its private key, both PEM.
+        """Issue a certificate for `name`, listening on `host` (a name or IP address); return it and its key, both PEM.
 
-        It is good for so many days, but not for longer than the CA itself.
+        It is valid for `valid_days`, but not longer than the CA itself.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         bare = host.strip("[]")
@@ -114,7 +114,7 @@ class Authority:
 
 
 def common_name(certificate: x509.Certificate) -> str:
-    """Whose certificate it is."""
+    """Return the common name of a certificate."""
     return ", ".join(str(one.value) for one in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
 
 

@@ -1,4 +1,4 @@
-"""The files of a peer's identity: what they are called, and how secrets are read and written."""
+"""Names of the files of a peer's identity; read and write them, secrets included."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,11 @@ CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certifica
 CA_KEY_NAME = "ca.key"
 
 PUBLIC_PREFIX = "ed25519:"
-"""Before a public key wherever people hand it on: a secret looks the same otherwise."""
+"""Prefix of a public key that people exchange: without it a secret looks the same."""
 
 
 def read_file(path: Path, *, secret: bool = False) -> bytes:
-    """What is in it; ConfigurationError if it is not there, or is a secret that others can read."""
+    """Read a file; ConfigurationError if it is missing, or is a secret that others can read."""
     try:
         if secret and os.name == "posix" and path.stat().st_mode & 0o077:
             raise ConfigurationError(f"others can read the secret {path}; run: chmod 600 {path}")
@@ -26,7 +26,7 @@ def read_file(path: Path, *, secret: bool = False) -> bytes:
 
 
 def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Write a new file; ConfigurationError if that cannot be done. One that is there is never overwritten."""
+    """Write a new file; ConfigurationError if that fails or the file exists."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if secret else 0o644)
@@ -37,7 +37,7 @@ def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
 
 
 def replace_file(path: Path, content: bytes, *, secret: bool = False) -> None:
-    """Put another file in its place, durably; a crash leaves the one or the other."""
+    """Replace a file durably; a crash leaves the old or the new one."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
-"""The folders of a federation of real peers: found, read and checked.
+"""Create, read and check the folders of a federation of real peers.
 
-`found` deals everything in one place: a folder for each peer, which is all that the peer needs and is to be brought to
-its machine; the CA's, which is to be locked away; and the server's, which holds the roster and no key at all. Two
-secrets belong to a peer, in files that only its owner can read: one signs what it says in elections, the other is for
-TLS. Who deals the keys could speak for everybody: that must not be whoever runs the FL server.
+`create_federation` writes a folder for each peer, to be brought to its machine; the CA's, to be locked away; and the
+server's, which holds the roster and no key. A peer has two secrets, in files that only their owner can read: one signs
+its messages in elections, the other is for TLS. The party that creates the keys could sign for every client: it must
+not be the operator of the FL server.
 """
 
 import datetime
@@ -34,16 +34,16 @@ from fedelect.runtime.transport.zenoh_links import TlsFiles
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A peer's folder, read and found to be whole.
+    """A peer's folder, read and checked.
 
     Attributes:
         folder: The folder.
-        roster: Who else is there.
-        config: How they elect.
-        client: Which of them this is.
+        roster: The federation.
+        config: Configuration of the election.
+        client: Its number.
         signer: Its secret.
-        tls: Where its TLS files lie.
-        expires: When its certificate does.
+        tls: Its TLS files.
+        expires: Expiry of its certificate.
     """
 
     folder: Path
@@ -56,7 +56,7 @@ class Identity:
 
 
 def member_names(clients: int) -> tuple[str, ...]:
-    """What peers are called, in client order.
+    """Return the names of peers, in client order.
 
     >>> member_names(3)
     ('peer00', 'peer01', 'peer02')
@@ -77,12 +77,12 @@ def create_federation(
 
     Args:
         out: The folder to hold them; it must not exist, or be empty.
-        addresses: Where each client listens, host:port, in client order.
+        addresses: Address each client listens on, host:port, in client order.
         edges: (one, other) links of the graph.
         couplings: J of each link.
-        settings: How they elect.
-        keys: Public keys of the clients' own making (`new_signing_key`), in client order; then no secret to sign with
-            is dealt, and each client adds its own to its folder. None to make all of them here.
+        settings: Settings of the election.
+        keys: Public keys that the clients made (`new_signing_key`), in client order; then no signing secret is
+            written, and each client adds its own to its folder. None to make all of them here.
 
     Raises:
         ConfigurationError: No election can be held like this, or the folder is not empty.
@@ -120,7 +120,7 @@ def create_federation(
 
 
 def new_signing_key(folder: Path) -> bytes:
-    """Make a client's secret in its folder; returns the public key, for whoever founds the federation.
+    """Make a client's signing secret in its folder; return the public key, for `create_federation`.
 
     Raises:
         ConfigurationError: There is one already.
@@ -137,7 +137,7 @@ def _write_signing_key(folder: Path, signer: Ed25519Signer) -> None:
 
 
 def read_identity(folder: Path) -> Identity:
-    """A peer's folder, checked: its keys are in the roster, its certificate is its own and of the CA.
+    """Read a peer's folder and check that key, certificate, CA and roster belong together.
 
     Raises:
         ConfigurationError: Something is missing or does not belong together; the message says what.
@@ -164,7 +164,7 @@ def read_identity(folder: Path) -> Identity:
 
 
 def _check_tls(tls: TlsFiles, name: str) -> datetime.datetime:
-    """When the certificate expires, if all is as it must be."""
+    """Check the TLS files; return the certificate's expiry."""
     try:
         authority = x509.load_pem_x509_certificate(read_file(tls.ca))
         certificate = x509.load_pem_x509_certificate(read_file(tls.certificate))

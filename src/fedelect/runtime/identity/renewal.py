@@ -1,4 +1,4 @@
-"""A new TLS certificate and key for a peer, before the old one expires. What it signs elections with stays."""
+"""Renew a peer's TLS certificate and key before they expire. Its signing key stays."""
 
 import datetime
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, TLS_KEY_N
 from fedelect.runtime.roster import ROSTER_NAME, Roster, read_roster
 
 RENEW_DAYS = 60
-"""A peer says at its start, and every day, when its certificate has fewer days left."""
+"""A peer warns at its start, and every day, when its certificate has fewer days left."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenewedCertificate:
-    """What the CA has certified.
+    """A certificate that the CA has renewed.
 
     Attributes:
-        name: The member's.
-        host: Where it listens, by the CA's own roster.
-        expires: When the certificate does.
+        name: The member's name.
+        host: Its host, by the CA's own roster.
+        expires: Expiry of the certificate.
     """
 
     name: str
@@ -35,9 +35,9 @@ class RenewedCertificate:
 def renew(member: str, folder: Path, ca: Path) -> RenewedCertificate:
     """Give `member`, whose folder is `folder`, a new TLS certificate and key.
 
-    Who that is and where it listens comes from the caller and from the CA's own roster: what is in the folder may come
-    from anybody, and must agree. Only the roster, the CA's certificate and the old certificate are read there, so they
-    may be copies that were brought to the CA without the signing key. The old certificate may have expired.
+    Name and host come from the caller and the CA's own roster; the folder may come from anybody, and must agree with
+    them. Only its roster, CA certificate and old certificate are read, so copies of these three are enough. The old
+    certificate may have expired.
 
     Args:
         member: Its name in the roster.

@@ -1,6 +1,6 @@
-"""Frames between neighbours: one small interface, real links behind it, and a twin in memory for tests.
+"""Frames between neighbours: one interface, real links and links in memory for tests.
 
-`ZenohTransport` needs the extra `peer` and is imported from its own module, so that the twin does not.
+`ZenohTransport` needs the extra `peer`; import it from its own module.
 """
 
 from fedelect.runtime.transport.base import Frame, Inbox, LinkDown, LinkUp, Transport

@@ -1,7 +1,7 @@
-"""What a peer's host asks of the links to its neighbours, and the queue through which links speak to it.
+"""Interface of a peer's links to its neighbours, and the queue of their events.
 
-A transport delivers whole frames or nothing, from a neighbour that it has authenticated. It may lose, repeat and
-reorder them: the protocol says things again. It never blocks its caller.
+A transport delivers whole frames from authenticated neighbours. It may lose, repeat and reorder them: the protocol
+repeats messages. It never blocks its caller.
 """
 
 import queue
@@ -12,14 +12,14 @@ from typing import Any, Protocol
 from fedelect.protocol import FRAME_LIMIT
 
 WAITING_LIMIT = 2 * FRAME_LIMIT
-"""So many bytes of one neighbour may wait to be read; what is beyond that is dropped."""
+"""Largest number of bytes of one neighbour that wait to be read; more are dropped."""
 
-_COST = 256  # what a frame costs beside its bytes, so that empty ones are not free
+_COST = 256  # bytes that a frame counts beside its content, so that empty ones are not free
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Bytes that came from `neighbour`, which the transport has authenticated."""
+    """Bytes from `neighbour`, which the transport has authenticated."""
 
     neighbour: int
     content: bytes
@@ -27,7 +27,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """What is sent to `neighbour` from now on can arrive."""
+    """Frames to `neighbour` can arrive from now on."""
 
     neighbour: int
 
@@ -40,10 +40,10 @@ class LinkDown:
 
 
 class Inbox:
-    """What waits for a host: frames, links that came up or went down, and whatever else it is told.
+    """Queue of a host: frames, links that came up or went down, commands.
 
     Any thread may put; one thread gets. A neighbour that sends faster than it is read loses its own frames, not
-    those of others. Of a link that comes and goes faster than that, only the last state waits.
+    those of others. Of each link only the last state waits.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Inbox:
         self.dropped = 0
 
     def put(self, event: object) -> None:
-        """Something that must not be lost; a link's state takes the place of an earlier one that still waits."""
+        """Add an event that must not be lost; a link's state replaces an earlier one that still waits."""
         if isinstance(event, LinkUp | LinkDown):
             with self._lock:
                 waits = event.neighbour in self._links
@@ -64,7 +64,7 @@ class Inbox:
         self._waiting.put(event)
 
     def offer(self, frame: Frame) -> bool:
-        """A frame; returns whether there was room for it."""
+        """Add a frame if there is room; return whether there was."""
         cost = len(frame.content) + _COST
         with self._lock:
             waiting = self._bytes.get(frame.neighbour, 0)
@@ -76,7 +76,7 @@ class Inbox:
         return True
 
     def get(self, wait_s: float) -> Any | None:
-        """The next event, or None if none comes within `wait_s` seconds."""
+        """Return the next event, or None after `wait_s` seconds."""
         try:
             event = self._waiting.get(timeout=wait_s) if wait_s > 0.0 else self._waiting.get_nowait()
         except queue.Empty:

@@ -1,4 +1,4 @@
-"""Links within one process, for tests: queues in place of a network, with the same freedom to lose."""
+"""Links within one process, for tests: queues instead of a network, which may lose frames too."""
 
 import threading
 from collections.abc import Callable
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from fedelect.runtime.transport.base import Frame, Inbox, LinkDown, LinkUp
 
 Tamper = Callable[[int, int, bytes], bytes | None]
-"""(sender, receiver, frame) -> what arrives in its place; None if it is lost."""
+"""(sender, receiver, frame) -> the frame that arrives; None if it is lost."""
 
 
 class MemoryNetwork:
-    """What connects the `MemoryTransport`s of one process.
+    """Network of the `MemoryTransport`s of one process.
 
     Args:
-        tamper: What happens to frames on their way; by default they arrive.
+        tamper: Changes or drops frames; by default they arrive.
     """
 
     def __init__(self, tamper: Tamper | None = None) -> None:
@@ -39,7 +39,7 @@ class MemoryNetwork:
                     self._open[other][0].put(LinkDown(client))
 
     def carry(self, sender: int, receiver: int, frame: bytes) -> None:
-        """Deliver a frame along a link, if both ends are there."""
+        """Deliver a frame along a link, if both ends are open."""
         content = frame if self.tamper is None else self.tamper(sender, receiver, frame)
         with self._lock:
             there = self._open.get(receiver)
@@ -52,8 +52,8 @@ class MemoryTransport:
 
     Args:
         network: The network.
-        client: Whose links these are.
-        neighbours: Who is at the other ends.
+        client: The client whose links these are.
+        neighbours: Its neighbours.
     """
 
     def __init__(self, network: MemoryNetwork, client: int, neighbours: frozenset[int]) -> None:

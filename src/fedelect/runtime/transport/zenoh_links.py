@@ -1,11 +1,11 @@
-"""Real links: zenoh between peers, over mutual TLS, with nothing else let in. Needs the extra `peer`.
+"""Real links: zenoh between peers, over mutual TLS. Needs the extra `peer`.
 
-Theory of operation. Every peer listens on one address and calls its lower-numbered neighbours; zenoh calls again after
-a loss and notices a hung neighbour by its lease. Nobody is looked for: scouting is off. TLS lets in whoever the
-federation's CA has certified, and the access rules, by the certificate's common name, let neighbour i hand over only
-what is under FROM/i/TO/me and ask only for what is under FROM/me/TO/i: all else is denied, so that a member that is
-no neighbour gets a link but not a word. A link counts as up when the neighbour's subscription to what this peer says
-has come. A full queue drops (congestion control DROP): the protocol says things again, and no send ever blocks.
+Every peer listens on one address and connects to its lower-numbered neighbours; zenoh reconnects after a loss and
+notices a hung neighbour by its lease. Scouting is off. TLS admits members that the federation's CA has certified. The
+access rules, by the certificate's common name, allow neighbour i only to publish from i to this peer and to subscribe
+to messages from this peer to i: a member that is no neighbour gets a link and no message. A link is up when the
+neighbour's subscription has arrived. A full queue drops (congestion control DROP): the protocol repeats messages, and
+no send ever blocks.
 """
 
 import functools
@@ -26,16 +26,16 @@ except ImportError as error:
     raise MissingExtraError("links between real peers", "peer") from error
 
 LEASE_MS = 4000
-"""A neighbour that is silent for so long, keep-alives included, is down."""
+"""Silence, keep-alives included, after which a neighbour is down, milliseconds."""
 
 QUEUED_FRAMES = 16
-"""So many small frames can wait to be sent to a neighbour, the most that zenoh allows. Its default, 2, drops some of
-any burst when the machine is busy, and each costs a resend interval."""
+"""Small frames that can wait to be sent to a neighbour, the most that zenoh allows. Its default, 2, drops some of any
+burst on a busy machine, and each costs a resend interval."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TlsFiles:
-    """Where a peer's TLS material lies.
+    """Paths of a peer's TLS files.
 
     Attributes:
         ca: Certificate of the federation's CA.
@@ -52,11 +52,11 @@ class ZenohTransport:
     """One peer's links to its neighbours.
 
     Args:
-        realm: Names the election, so that two of them never mix; letters and digits.
-        client: Whose links these are.
-        address: Where to listen, as host:port.
+        realm: Name of the election, so that two never mix; letters and digits.
+        client: The client whose links these are.
+        address: Address to listen on, host:port.
         neighbours: By number, their names (as in their certificates) and addresses.
-        tls: Keys and certificates. There is no way to do without.
+        tls: Keys and certificates; required.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ZenohTransport:
         self._lock = threading.Lock()
         self._session: Any = None
         self._publishers: dict[int, Any] = {}
-        self._kept: list[Any] = []
+        self._declared: list[Any] = []
         self._inbox: Inbox | None = None
 
     def start(self, inbox: Inbox) -> None:
@@ -91,13 +91,15 @@ class ZenohTransport:
             ) from error
         for neighbour in self._neighbours:
             hears, says = _key(self._realm, neighbour, self._client), _key(self._realm, self._client, neighbour)
-            self._kept.append(self._session.declare_subscriber(hears, functools.partial(self._heard, neighbour)))
+            self._declared.append(
+                self._session.declare_subscriber(hears, functools.partial(self._on_sample, neighbour))
+            )
             publisher = self._session.declare_publisher(
                 says, congestion_control=zenoh.CongestionControl.DROP, express=True
             )
             self._publishers[neighbour] = publisher
-            listener = functools.partial(self._matched, neighbour)
-            self._kept.append(publisher.declare_matching_listener(listener))
+            listener = functools.partial(self._on_match, neighbour)
+            self._declared.append(publisher.declare_matching_listener(listener))
             if publisher.matching_status.matching:
                 inbox.put(LinkUp(neighbour))
 
@@ -113,16 +115,16 @@ class ZenohTransport:
             self._inbox, session, self._session = None, self._session, None
         if session is not None:
             self._publishers.clear()
-            self._kept.clear()
+            self._declared.clear()
             session.close()
 
-    def _heard(self, neighbour: int, sample: Any) -> None:
+    def _on_sample(self, neighbour: int, sample: Any) -> None:
         with self._lock:
             inbox = self._inbox
         if inbox is not None:
             inbox.offer(Frame(neighbour, sample.payload.to_bytes()))
 
-    def _matched(self, neighbour: int, status: Any) -> None:
+    def _on_match(self, neighbour: int, status: Any) -> None:
         with self._lock:
             inbox = self._inbox
         if inbox is not None:
