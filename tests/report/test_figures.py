@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.report.test_gather import with_beliefs
+from tests.report.test_run_data import with_beliefs
 from tests.sample_runs import sample_run
 
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError

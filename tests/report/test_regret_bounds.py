@@ -9,13 +9,13 @@ from tests.sample_runs import sample_header, sample_record
 
 from fedelect.equations import theory
 from fedelect.records import Exchange, RunRecords, SelectorEntry
-from fedelect.report import gather_all, read_all, write_report
-from fedelect.report.reading import REGRET, Reading, choose_targets
+from fedelect.report import analyse_runs, load_runs, write_report
+from fedelect.report.analysis import REGRET, RunAnalysis, choose_targets
 
 LEVELS = {(0, 1): 0.8, (0, 2): 0.7, (1, 2): 0.5}
 
 
-def levelled(kind: str, *, fixed: bool = True, selector: dict[str, Any] | None = None, **changes: Any) -> Reading:
+def levelled(kind: str, *, fixed: bool = True, selector: dict[str, Any] | None = None, **changes: Any) -> RunAnalysis:
     """A run in which each of three cohorts always has the same opinion: 0.8, 0.7 or 0.5."""
     ours = SelectorEntry(label="ours", kind=kind, parameters=selector or {})
     best = SelectorEntry(label="best", kind="FixedCohort" if fixed else "RandomCohort")
@@ -33,23 +33,23 @@ def levelled(kind: str, *, fixed: bool = True, selector: dict[str, Any] | None =
         for label, cohorts in played.items()
         for slot, cohort in enumerate(cohorts, 1)
     ]
-    return read_all(gather_all([RunRecords(header, tuple(records))]))[0]
+    return analyse_runs(load_runs([RunRecords(header, tuple(records))]))[0]
 
 
 def test_regret_and_gaps_come_from_the_best_fixed_cohort_and_the_cohorts_played() -> None:
-    reading = levelled("QuickInitUcb")
-    assert reading.oracle is not None and reading.best == "best"
-    assert reading.oracle.value == pytest.approx(0.8)
-    assert reading.oracle.smallest_gap == pytest.approx(0.1) and reading.oracle.largest_gap == pytest.approx(0.3)
-    assert reading.oracle.cohorts == 3 and reading.oracle.above == 0
-    assert reading.curves[REGRET]["ours"][0].tolist() == pytest.approx([0.1, 0.4, 0.4, 0.5, 0.8, 0.8])
+    analysis = levelled("QuickInitUcb")
+    assert analysis.oracle is not None and analysis.best == "best"
+    assert analysis.oracle.value == pytest.approx(0.8)
+    assert analysis.oracle.smallest_gap == pytest.approx(0.1) and analysis.oracle.largest_gap == pytest.approx(0.3)
+    assert analysis.oracle.cohorts == 3 and analysis.oracle.above == 0
+    assert analysis.curves[REGRET]["ours"][0].tolist() == pytest.approx([0.1, 0.4, 0.4, 0.5, 0.8, 0.8])
 
 
 def test_without_a_fixed_cohort_the_best_cohort_seen_is_the_oracle_and_is_called_lucky() -> None:
-    reading = levelled("QuickInitUcb", fixed=False)
-    assert reading.best is None and reading.oracle is not None
-    assert "{0, 1}, played 8 times" in reading.oracle.name and "luck" in reading.oracle.name
-    assert reading.gaps["ours"].mean == pytest.approx(0.8 - (0.7 + 0.5 + 0.8) / 3)
+    analysis = levelled("QuickInitUcb", fixed=False)
+    assert analysis.best is None and analysis.oracle is not None
+    assert "{0, 1}, played 8 times" in analysis.oracle.name and "luck" in analysis.oracle.name
+    assert analysis.gaps["ours"].mean == pytest.approx(0.8 - (0.7 + 0.5 + 0.8) / 3)
 
 
 def test_the_bound_is_the_theorems_at_every_slot() -> None:
@@ -63,12 +63,12 @@ def test_the_bound_is_the_theorems_at_every_slot() -> None:
     assert levelled("RandomCohort").bounds == ()
 
 
-def broken(reading: Reading) -> set[str]:
-    return {condition for condition, _ in reading.bounds[0].broken}
+def broken(analysis: RunAnalysis) -> set[str]:
+    return {condition for condition, _ in analysis.bounds[0].broken}
 
 
-def unknown(reading: Reading) -> set[str]:
-    return {condition for condition, _ in reading.bounds[0].unknown}
+def unknown(analysis: RunAnalysis) -> set[str]:
+    return {condition for condition, _ in analysis.bounds[0].unknown}
 
 
 def test_the_conditions_that_a_run_breaks_are_named() -> None:
@@ -85,9 +85,9 @@ def test_the_conditions_that_a_run_breaks_are_named() -> None:
 @pytest.mark.parametrize(("residual", "settled"), [(1e-15, True), (0.1, False), (None, False)])
 def test_whether_beliefs_settled_is_read_from_the_exchanges(residual: float | None, settled: bool) -> None:
     exchange = Exchange(rounds=10, residual=residual, outcome="x", messages=1)
-    reading = levelled("BpUcb", framework="da", records={"exchange": exchange})
-    assert (theory.BELIEFS_SETTLED in broken(reading)) != settled
-    assert theory.REWARDS_IGNORE_COHORT in broken(reading)
+    analysis = levelled("BpUcb", framework="da", records={"exchange": exchange})
+    assert (theory.BELIEFS_SETTLED in broken(analysis)) != settled
+    assert theory.REWARDS_IGNORE_COHORT in broken(analysis)
     assert theory.BELIEFS_SETTLED in unknown(levelled("BpUcb", framework="da", records={"exchange": None}))
 
 

@@ -15,7 +15,7 @@ from tests.sample_runs import PROVENANCE, sample_record, sample_run
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import RunRecords, SelectorEntry, open_run, summarise
-from fedelect.report import unique_names, write_report
+from fedelect.report import make_unique, write_report
 from fedelect.report.style import DARK_COLOURS, LIGHT_COLOURS
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -295,5 +295,5 @@ def test_a_run_without_a_command_does_not_say_how_to_repeat_it(tmp_path: Path) -
 
 
 def test_names_of_runs_stay_apart_when_one_is_called_like_the_second_of_another() -> None:
-    assert unique_names(["a", "a (2)", "a", "a", "a (2)"]) == ["a", "a (2)", "a (3)", "a (4)", "a (2) (2)"]
-    assert unique_names(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+    assert make_unique(["a", "a (2)", "a", "a", "a (2)"]) == ["a", "a (2)", "a (3)", "a (4)", "a (2) (2)"]
+    assert make_unique(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]

@@ -14,7 +14,7 @@ from rich.table import Table
 from fedelect.cli.tables import print_summary
 from fedelect.records import read_table, summary_json, summary_table
 from fedelect.report import write_figures, write_report
-from fedelect.report.live import DEFAULT_PORT, LiveServer, Watch
+from fedelect.report.live import DEFAULT_PORT, LiveServer, RunWatcher
 from fedelect.selectors import selector_classes
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]
@@ -80,7 +80,7 @@ def live(
     target: Targets = None,
 ) -> None:
     """Serve the report of a run that is going on, in this or another process, and update it as slots finish."""
-    with LiveServer(Watch(folders, targets=target), host=host, port=port) as server:
+    with LiveServer(RunWatcher(folders, targets=target), host=host, port=port) as server:
         console = Console()
         console.print(f"live: {server.address}  (Ctrl-C ends it)", highlight=False, soft_wrap=True)
         with contextlib.suppress(KeyboardInterrupt):
@@ -93,10 +93,10 @@ def serve_live(folder: Path, console: Console, *, wanted: bool, port: int | None
     if not wanted:
         yield
         return
-    with LiveServer(Watch([folder]), port=port) as server:
+    with LiveServer(RunWatcher([folder]), port=port) as server:
         console.print(f"live: {server.address}", highlight=False, soft_wrap=True)
         yield
-        server.last_word()
+        server.wait_for_pages()
 
 
 def selectors() -> None:

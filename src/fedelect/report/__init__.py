@@ -1,20 +1,20 @@
 """Records -> one self-contained HTML page, or figures for a paper; runs nothing."""
 
+from fedelect.report.analysis import RunAnalysis, analyse_runs, folder_name, load_runs, make_unique
 from fedelect.report.figures import write_figures
-from fedelect.report.gather import RunAccumulator, RunData
-from fedelect.report.page import render, update_of, write_report
-from fedelect.report.reading import Reading, gather_all, name_of_folder, read_all, unique_names
+from fedelect.report.page import render, render_update, write_report
+from fedelect.report.run_data import RunAccumulator, RunData
 
 __all__ = [
-    "Reading",
     "RunAccumulator",
+    "RunAnalysis",
     "RunData",
-    "gather_all",
-    "name_of_folder",
-    "read_all",
+    "analyse_runs",
+    "folder_name",
+    "load_runs",
+    "make_unique",
     "render",
-    "unique_names",
-    "update_of",
+    "render_update",
     "write_figures",
     "write_report",
 ]

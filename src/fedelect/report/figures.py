@@ -1,5 +1,6 @@
-"""Figures for a paper: one column wide, readable in grey, drawn by matplotlib from the same readings as the page."""
+"""Figures for a paper: one column wide, readable in grey, drawn by matplotlib from the same analyses as the page."""
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,9 @@ import numpy as np
 from fedelect._imports import require_extras
 from fedelect.equations.intervals import mean_band
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.report.data import places_of, selection_shares
-from fedelect.report.gather import EVERYBODY
-from fedelect.report.reading import OPINION, REGRET, RUNNING_MEAN, Reading, Source, gather_all, read_all
+from fedelect.report.analysis import OPINION, REGRET, RUNNING_MEAN, RunAnalysis, Source, analyse_runs, load_runs
+from fedelect.report.chart_data import client_positions, selection_shares
+from fedelect.report.run_data import ALL_CLIENTS
 from fedelect.report.style import LIGHT_COLOURS
 from fedelect.vocabulary import Floats
 
@@ -66,28 +67,30 @@ def write_figures(run: Source, folder: str | os.PathLike[str], *, format: str = 
     if format not in get_args(Format):
         raise ConfigurationError(f"unknown format {format!r}; use one of {', '.join(get_args(Format))}")
     require_extras("drawing figures", matplotlib="lab")
-    (reading,) = read_all(gather_all([run]))
-    if not reading.run.table.recorded:
+    (analysis,) = analyse_runs(load_runs([run]))
+    if not analysis.run.table.recorded:
         raise RunError("no slot of this run is on record, so there is nothing to draw; wait for the first")
     written = []
-    for name, draw in _figures(reading).items():
+    for name, draw in _figures(analysis).items():
         path = Path(folder) / f"{name}.{format}"
         _save(path, draw, square=name == "map")
         written.append(path)
     return written
 
 
-def _figures(reading: Reading) -> "dict[str, Callable[[Axes], None]]":
-    run = reading.run
-    figures: dict[str, Callable[[Axes], None]] = {"map": lambda axes: _map(axes, reading)}
+def _figures(analysis: RunAnalysis) -> "dict[str, Callable[[Axes], None]]":
+    run = analysis.run
+    figures: dict[str, Callable[[Axes], None]] = {"map": lambda axes: _map(axes, analysis)}
     for name, title in ((OPINION, "mean opinion"), (RUNNING_MEAN, "running mean of opinions"), (REGRET, "regret")):
-        curves = reading.curves.get(name, {})
+        curves = analysis.curves.get(name, {})
         if any(not np.isnan(curve).all() for curve in curves.values()):
-            figures[name.replace(" ", "_")] = lambda axes, n=name, t=title: _curves(axes, reading, reading.curves[n], t)  # type: ignore[misc]
+            figures[name.replace(" ", "_")] = functools.partial(
+                _curves, analysis=analysis, curves=curves, vertical=title
+            )
     if run.beliefs:
-        beliefs = {label: whose[EVERYBODY] for label, whose in run.beliefs.items()}
-        figures["beliefs"] = lambda axes: _curves(axes, reading, beliefs, "mean belief")
-    figures["elections"] = lambda axes: _elections(axes, reading)
+        beliefs = {label: whose[ALL_CLIENTS] for label, whose in run.beliefs.items()}
+        figures["beliefs"] = lambda axes: _curves(axes, analysis=analysis, curves=beliefs, vertical="mean belief")
+    figures["elections"] = lambda axes: _elections(axes, analysis)
     return figures
 
 
@@ -108,8 +111,8 @@ def _save(path: Path, draw: "Callable[[Axes], None]", *, square: bool) -> None:
             raise RunError(f"cannot write {path}: {error.strerror or error}; name another folder by --out") from error
 
 
-def _curves(axes: "Axes", reading: Reading, curves: dict[str, Floats], vertical: str) -> None:
-    for position, label in enumerate(reading.run.header.labels):
+def _curves(axes: "Axes", *, analysis: RunAnalysis, curves: dict[str, Floats], vertical: str) -> None:
+    for position, label in enumerate(analysis.run.header.labels):
         band = mean_band(curves[label]) if label in curves else None
         if band is None or np.isnan(band.mean).all():
             continue
@@ -128,7 +131,7 @@ def _curves(axes: "Axes", reading: Reading, curves: dict[str, Floats], vertical:
         low, high = band.mean - band.half_width, band.mean + band.half_width
         axes.fill_between(slots, low, high, color=colour, alpha=0.18, linewidth=0)
     if vertical == "regret":
-        _bounds(axes, reading)
+        _bounds(axes, analysis)
     axes.set_xlabel("slot")
     axes.set_ylabel(vertical)
     axes.grid(visible=True)
@@ -136,19 +139,19 @@ def _curves(axes: "Axes", reading: Reading, curves: dict[str, Floats], vertical:
     _legend(axes)
 
 
-def _bounds(axes: "Axes", reading: Reading) -> None:
+def _bounds(axes: "Axes", analysis: RunAnalysis) -> None:
     """Bounds that say something are drawn; those above T R_max are left to the page, which says so."""
-    for bound in reading.bounds:
+    for bound in analysis.bounds:
         if not bound.at_end.vacuous:
-            slots = reading.run.thinning.curve_slots
+            slots = analysis.run.thinning.curve_slots
             axes.plot(slots, bound.curve, color="black", linewidth=0.8, linestyle=":", label=bound.at_end.theorem)
 
 
-def _elections(axes: "Axes", reading: Reading) -> None:
-    header = reading.run.header
+def _elections(axes: "Axes", analysis: RunAnalysis) -> None:
+    header = analysis.run.header
     width = 0.84 / len(header.labels)
     for position, label in enumerate(header.labels):
-        shares = selection_shares(reading.run.table.selectors[label])
+        shares = selection_shares(analysis.run.table.selectors[label])
         axes.bar(
             np.arange(header.clients) + (position - (len(header.labels) - 1) / 2.0) * width,
             shares,
@@ -179,10 +182,10 @@ def _legend(axes: "Axes") -> None:
     axes.figure.legend(loc="outside upper center", ncols=columns, frameon=False)
 
 
-def _map(axes: "Axes", reading: Reading) -> None:
+def _map(axes: "Axes", analysis: RunAnalysis) -> None:
     """Where the clients are, how they are linked, and how often the first selector elected each."""
-    run = reading.run
-    places, (left, bottom, right, top), known = places_of(run.header)
+    run = analysis.run
+    places, (left, bottom, right, top), known = client_positions(run.header)
     for one, other in run.thinning.map_links:
         axes.plot(*places[[one, other]].T, color="#bbbbbb", linewidth=0.4, zorder=1)
     label = run.header.labels[0]

@@ -1,6 +1,6 @@
 """The page: records in, one HTML file out, with nothing to load from anywhere else.
 
-Data is embedded as JSON in which `<` is written as an escape, so that no text of a configuration can end the script
+Data is embed_json as JSON in which `<` is written as an escape, so that no text of a configuration can end the script
 element it stands in; everything else of theirs is escaped in `sections`. The page's own policy lets only the two
 scripts run whose hashes it names.
 """
@@ -20,13 +20,13 @@ import msgspec
 from fedelect.errors import RunError
 from fedelect.records import RunRecords
 from fedelect.report import sections
-from fedelect.report.data import charts_data
-from fedelect.report.reading import Reading, Source, gather_all, read_all
+from fedelect.report.analysis import RunAnalysis, Source, analyse_runs, load_runs
+from fedelect.report.chart_data import chart_data
 from fedelect.report.style import colour_rules
 
 _SCRIPTS = ("page.js", "charts.js", "curves.js", "bars.js", "frames.js", "map.js", "live.js")
 
-_PARTS: dict[str, Callable[[Sequence[Reading]], str]] = {
+_PARTS: dict[str, Callable[[Sequence[RunAnalysis]], str]] = {
     "facts": sections.facts,
     "bounds": sections.bounds,
     "fairness": sections.fairness,
@@ -53,7 +53,7 @@ def write_report(
         RunError: A run cannot be read, or the file cannot be written.
     """
     sources = [runs] if isinstance(runs, RunRecords | str | os.PathLike) else list(runs)
-    text = render(read_all(gather_all(sources), targets))
+    text = render(analyse_runs(load_runs(sources), targets))
     page = Path(path)
     temporary = page.with_name(page.name + ".new")
     try:
@@ -68,26 +68,26 @@ def write_report(
     return page
 
 
-def render(readings: Sequence[Reading], *, live: bool = False) -> str:
-    """The whole page as text. A live page asks the server it came from for news; see `update_of`."""
+def render(analyses: Sequence[RunAnalysis], *, live: bool = False) -> str:
+    """The whole page as text. A live page asks the server it came from for news; see `render_update`."""
     charts, script = _asset("vendor/echarts.min.js"), _script()
     return Template(_asset("assets/page.html")).substitute(
-        {name: part(readings) for name, part in _PARTS.items()},
-        title=sections.escape(sections.title_of(readings)),
+        {name: part(analyses) for name, part in _PARTS.items()},
+        title=sections.escape(sections.page_title(analyses)),
         policy=policy((charts, script), live=live),
         style=colour_rules() + _asset("assets/style.css"),
-        data=embedded({"live": live, "runs": charts_data(readings)}),
+        data=embed_json({"live": live, "runs": chart_data(analyses)}),
         charts=charts,
         script=script,
     )
 
 
-def update_of(readings: Sequence[Reading]) -> dict[str, Any]:
+def render_update(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
     """What changes on a live page, JSON-able: the charts' data, the parts that are text, the title."""
     return {
-        "runs": charts_data(readings),
-        "parts": {name: part(readings) for name, part in _PARTS.items()},
-        "title": sections.title_of(readings),
+        "runs": chart_data(analyses),
+        "parts": {name: part(analyses) for name, part in _PARTS.items()},
+        "title": sections.page_title(analyses),
     }
 
 
@@ -99,10 +99,10 @@ def policy(scripts: Sequence[str], *, live: bool) -> str:
     return f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline';{connect} {rest}"
 
 
-def embedded(value: object) -> str:
+def embed_json(value: object) -> str:
     r"""`value` as JSON that may stand inside a script element.
 
-    >>> print(embedded("</script>"))
+    >>> print(embed_json("</script>"))
     "\u003c/script>"
     """
     return msgspec.json.encode(value).decode("utf-8").replace("<", "\\u003c")

@@ -12,8 +12,8 @@ import msgspec
 
 from fedelect.equations.intervals import Interval
 from fedelect.records import RunHeader, SelectorSummary
-from fedelect.report.gather import RunData
-from fedelect.report.reading import Reading
+from fedelect.report.analysis import RunAnalysis
+from fedelect.report.run_data import RunData
 from fedelect.report.style import LIGHT_COLOURS
 
 _SOURCES = {"simulator": "the simulator", "flower": "Flower", "peers": "real processes"}
@@ -30,25 +30,25 @@ def escape(value: object) -> str:
     return html.escape(str(value), quote=True)
 
 
-def title_of(readings: Sequence[Reading]) -> str:
+def page_title(analyses: Sequence[RunAnalysis]) -> str:
     """A title for the page, not escaped."""
-    if len(readings) > 1:
+    if len(analyses) > 1:
         return "Client selection: " + " and ".join(
-            [", ".join(one.run.name for one in readings[:-1]), readings[-1].run.name]
+            [", ".join(one.run.name for one in analyses[:-1]), analyses[-1].run.name]
         )
-    name = readings[0].run.header.scenario.get("name") if readings else None
+    name = analyses[0].run.header.scenario.get("name") if analyses else None
     return f"Client selection: {name}" if isinstance(name, str) and name else "Client selection"
 
 
-def facts(readings: Sequence[Reading]) -> str:
+def facts(analyses: Sequence[RunAnalysis]) -> str:
     """Each run's size and origin, and a warning if it is not complete."""
-    if not readings:
+    if not analyses:
         return '<p class="warning">No run is there so far; the page fills as soon as one begins.</p>'
-    return "".join(_facts(one, named=len(readings) > 1) for one in readings)
+    return "".join(_facts(one, named=len(analyses) > 1) for one in analyses)
 
 
-def _facts(reading: Reading, *, named: bool) -> str:
-    header = reading.run.header
+def _facts(analysis: RunAnalysis, *, named: bool) -> str:
+    header = analysis.run.header
     rows = {
         "clients": f"{header.clients:,}",
         "elected a slot": f"{header.budget:,}",
@@ -57,15 +57,15 @@ def _facts(reading: Reading, *, named: bool) -> str:
         "seed": header.seed,
     }
     cards = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows.items())
-    name = f"<strong>{escape(reading.run.name)}</strong>: " if named else ""
+    name = f"<strong>{escape(analysis.run.name)}</strong>: " if named else ""
     return (
         f"<p>{name}{_FRAMEWORKS[header.framework]}. A run by {_SOURCES[header.source]}.</p>"
-        f'<dl class="facts">{cards}</dl>{_warnings(reading)}'
+        f'<dl class="facts">{cards}</dl>{_warnings(analysis)}'
     )
 
 
-def _warnings(reading: Reading) -> str:
-    table = reading.run.table
+def _warnings(analysis: RunAnalysis) -> str:
+    table = analysis.run.table
     warnings = []
     if table.recorded < table.header.planned:
         share = 100.0 * table.recorded / table.header.planned
@@ -79,7 +79,7 @@ def _warnings(reading: Reading) -> str:
     ):
         if count:
             warnings.append(f"{count:,} {'slot was' if count == 1 else 'slots were'} {what}.")
-    warnings += [*_noise(reading.run), *_told_otherwise(reading.run)]
+    warnings += [*_noise(analysis.run), *_told_otherwise(analysis.run)]
     return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
 
 
@@ -106,42 +106,42 @@ def _told_otherwise(run: RunData) -> list[str]:
     ]
 
 
-def numbers(readings: Sequence[Reading]) -> str:
+def numbers(analyses: Sequence[RunAnalysis]) -> str:
     """The final table and the time to each target."""
-    untrained = any(one.running_mean_with_untrained is not None for reading in readings for one in reading.summaries)
+    untrained = any(one.running_mean_with_untrained is not None for analysis in analyses for one in analysis.summaries)
     heads = ["selector", "last slot", "mean of all slots", *(["with the untrained model"] if untrained else [])]
     heads += ["gap to the best cohort", "regret", "slots on record"]
     rows = []
-    for reading, one, key in _each(readings):
+    for analysis, one, key in _each(analyses):
         cells = [_interval(one.final_opinion), _interval(one.running_mean)]
         cells += [_interval(one.running_mean_with_untrained)] if untrained else []
-        cells.append("<td>best</td>" if one.label == reading.best else _interval(reading.gaps[one.label]))
+        cells.append("<td>best</td>" if one.label == analysis.best else _interval(analysis.gaps[one.label]))
         cells += [_interval(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
         rows.append(_row(key, cells))
-    spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in readings) else ""
-    noisy = any(one.run.noise_shown for one in readings)
+    spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in analyses) else ""
+    noisy = any(one.run.noise_shown for one in analyses)
     within = ", with noise where only noisy averages are on record" if noisy else ", from 0 to 1"
     return (
         f"<p>Opinions are the clients' mean score of the trained model{within}. {spread}</p>"
         + _table("final", heads, rows)
-        + _targets(readings)
+        + _targets(analyses)
     )
 
 
-def _trials(reading: Reading) -> int:
-    return reading.run.header.trials
+def _trials(analysis: RunAnalysis) -> int:
+    return analysis.run.header.trials
 
 
-def _targets(readings: Sequence[Reading]) -> str:
-    targets = next(([each.target for each in one.targets] for _, one, _ in _each(readings)), [])
+def _targets(analyses: Sequence[RunAnalysis]) -> str:
+    targets = next(([each.target for each in one.targets] for _, one, _ in _each(analyses)), [])
     if not targets:
         return ""
     heads = ["selector", *(f"{target:g}" for target in targets)]
     parts = []
     for name, title in (("running", "mean of all slots so far"), ("single", "opinion of a slot")):
         rows = []
-        for reading, one, key in _each(readings):
-            reached = one.targets if name == "running" else reading.by_opinion[one.label]
+        for analysis, one, key in _each(analyses):
+            reached = one.targets if name == "running" else analysis.by_opinion[one.label]
             notes = [f"{each.reached} of {each.trials} trials" for each in reached]
             cells = [_interval(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
             rows.append(_row(key, cells))
@@ -153,16 +153,16 @@ def _targets(readings: Sequence[Reading]) -> str:
     )
 
 
-def fairness(readings: Sequence[Reading]) -> str:
+def fairness(analyses: Sequence[RunAnalysis]) -> str:
     """How evenly the elections fell, who was never elected, and whose uploads were lost."""
-    groups = list(dict.fromkeys(group for one in readings for group in one.run.header.groups))
+    groups = list(dict.fromkeys(group for one in analyses for group in one.run.header.groups))
     heads = ["selector", *(f"elections of {group}" for group in groups), "Jain's index", "never elected in a trial"]
     heads += ["never elected at all", "uploads lost"]
     rows = []
-    for reading, one, key in _each(readings):
+    for analysis, one, key in _each(analyses):
         cells = [_interval(one.group_shares.get(group), percent=True) for group in groups]
         cells += [_interval(one.jain_index), _interval(one.never_chosen, digits=1)]
-        cells += [_never(reading.run.header, one), _interval(one.upload_failures, percent=True)]
+        cells += [_never(analysis.run.header, one), _interval(one.upload_failures, percent=True)]
         rows.append(_row(key, cells))
     return (
         "<p>Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat.</p>"
@@ -180,13 +180,13 @@ def _never(header: RunHeader, one: SelectorSummary) -> str:
     return f'<td data-v="{len(never)}">{len(never)}{who}</td>'
 
 
-def bounds(readings: Sequence[Reading]) -> str:
+def bounds(analyses: Sequence[RunAnalysis]) -> str:
     """What the regret is measured against, and what the theorem's bound is worth."""
-    return "".join(_oracle(one, named=len(readings) > 1) for one in readings if one.oracle is not None)
+    return "".join(_oracle(one, named=len(analyses) > 1) for one in analyses if one.oracle is not None)
 
 
-def _oracle(reading: Reading, *, named: bool) -> str:
-    oracle = reading.oracle
+def _oracle(analysis: RunAnalysis, *, named: bool) -> str:
+    oracle = analysis.oracle
     assert oracle is not None
     text = f"Regret is measured against {oracle.name}, whose mean opinion is {oracle.value:.4f}."
     if oracle.above:
@@ -197,19 +197,19 @@ def _oracle(reading: Reading, *, named: bool) -> str:
     if oracle.smallest_gap is not None and oracle.largest_gap is not None:
         text += (
             f" Gaps to the cohorts seen below it: R_min = {oracle.smallest_gap:.3g}, R_max = {oracle.largest_gap:.3g}; "
-            f"as far as seen, no run loses more than T R_max = {reading.run.header.slots * oracle.largest_gap:.3g} "
+            f"as far as seen, no run loses more than T R_max = {analysis.run.header.slots * oracle.largest_gap:.3g} "
             f"on average."
         )
-    name = f"<strong>{escape(reading.run.name)}</strong>: " if named else ""
-    return f"<p>{name}{escape(text)}</p>" + "".join(_bound(reading, number) for number in range(len(reading.bounds)))
+    name = f"<strong>{escape(analysis.run.name)}</strong>: " if named else ""
+    return f"<p>{name}{escape(text)}</p>" + "".join(_bound(analysis, number) for number in range(len(analysis.bounds)))
 
 
-def _bound(reading: Reading, number: int) -> str:
-    bound = reading.bounds[number]
+def _bound(analysis: RunAnalysis, number: int) -> str:
+    bound = analysis.bounds[number]
     end = bound.at_end
     worth = "vacuous: it allows more than any run loses on average, as far as seen" if end.vacuous else "below T R_max"
     text = (
-        f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {reading.run.header.slots:,} slots, {worth}."
+        f"{end.theorem} for {bound.label}: at most {end.value:.3g} after {analysis.run.header.slots:,} slots, {worth}."
     )
     items = [f"<li><b>Broken:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.broken]
     items += [f"<li><b>Not known:</b> {escape(what)} \u2014 {escape(why)}</li>" for what, why in bound.unknown]
@@ -217,11 +217,11 @@ def _bound(reading: Reading, number: int) -> str:
     return f"<details><summary>{escape(text)} {verdict}.</summary><ul>{''.join(items)}</ul></details>"
 
 
-def thinned(readings: Sequence[Reading]) -> str:
+def thinned(analyses: Sequence[RunAnalysis]) -> str:
     """What the drawings leave out."""
     notes = [
-        f"{escape(one.run.name) + ': ' if len(readings) > 1 else ''}{escape(note)}"
-        for one in readings
+        f"{escape(one.run.name) + ': ' if len(analyses) > 1 else ''}{escape(note)}"
+        for one in analyses
         for note in one.run.thinning.notes
     ]
     if not notes:
@@ -230,13 +230,13 @@ def thinned(readings: Sequence[Reading]) -> str:
     return f"<p>Drawings are thinned; tables, means and intervals count every record.</p><ul>{items}</ul>"
 
 
-def provenance(readings: Sequence[Reading]) -> str:
+def provenance(analyses: Sequence[RunAnalysis]) -> str:
     """The command that repeats each run, and what it was run with."""
-    return "".join(_provenance(one, named=len(readings) > 1) for one in readings)
+    return "".join(_provenance(one, named=len(analyses) > 1) for one in analyses)
 
 
-def _provenance(reading: Reading, *, named: bool) -> str:
-    header = reading.run.header
+def _provenance(analysis: RunAnalysis, *, named: bool) -> str:
+    header = analysis.run.header
     origin = header.provenance
     versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.versions.items()))
     parameters = msgspec.json.format(msgspec.json.encode([*header.selectors]), indent=2).decode()
@@ -244,7 +244,7 @@ def _provenance(reading: Reading, *, named: bool) -> str:
     engine = f", engine {escape(header.engine)}" if header.engine else ""
     digest = f", data {escape(header.data_digest)}" if header.data_digest else ""
     return (
-        f"{f'<h3>{escape(reading.run.name)}</h3>' if named else ''}"
+        f"{f'<h3>{escape(analysis.run.name)}</h3>' if named else ''}"
         f"{f'<p>To repeat it:</p><pre>{escape(origin.command)}</pre>' if origin.command.strip() else ''}"
         f"<p>Seed {header.seed}{engine}{digest}. Started {escape(origin.created)} on {escape(origin.platform)}"
         f"{' with ' + escape(versions) if versions else ''}; records of schema version {header.schema}.</p>"
@@ -253,14 +253,14 @@ def _provenance(reading: Reading, *, named: bool) -> str:
     )
 
 
-def _each(readings: Sequence[Reading]) -> Iterable[tuple[Reading, SelectorSummary, str]]:
+def _each(analyses: Sequence[RunAnalysis]) -> Iterable[tuple[RunAnalysis, SelectorSummary, str]]:
     """Every selector of every run, with the cell that names it; colours count through all runs."""
     position = 0
-    for reading in readings:
-        for one in reading.summaries:
-            name = f"{reading.run.name}: {one.label}" if len(readings) > 1 else one.label
+    for analysis in analyses:
+        for one in analysis.summaries:
+            name = f"{analysis.run.name}: {one.label}" if len(analyses) > 1 else one.label
             series = f'<span class="key" data-series="{position}" style="--ink: {_colour(position)}"></span>'
-            yield reading, one, f'{series}{escape(name)}<span class="note">{escape(one.kind)}</span>'
+            yield analysis, one, f'{series}{escape(name)}<span class="note">{escape(one.kind)}</span>'
             position += 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedelect.equations import theory
 from fedelect.records import SelectorEntry, best_fixed
-from fedelect.report.gather import RunData
+from fedelect.report.run_data import RunData
 from fedelect.vocabulary import Floats, Ints
 
 _BP_KINDS = ("BpUcb", "PeerElection")
@@ -58,7 +58,7 @@ class Bound:
     unknown: tuple[tuple[str, str], ...]
 
 
-def oracle_of(run: RunData) -> Oracle | None:
+def find_oracle(run: RunData) -> Oracle | None:
     """The oracle of a run; None before the first opinion."""
     if not run.cohorts:
         return None
@@ -82,7 +82,7 @@ def oracle_of(run: RunData) -> Oracle | None:
     )
 
 
-def bounds_of(run: RunData, oracle: Oracle | None, slots: Ints) -> list[Bound]:
+def compute_bounds(run: RunData, oracle: Oracle | None, slots: Ints) -> list[Bound]:
     """The bound of each selector that a theorem speaks of, at `slots`; none where no gap is known."""
     if oracle is None or oracle.smallest_gap is None or oracle.largest_gap is None:
         return []

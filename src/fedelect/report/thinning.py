@@ -46,7 +46,7 @@ class Thinning:
     notes: tuple[str, ...]
 
 
-def thinning_of(header: RunHeader, *, runs: int = 1) -> Thinning:
+def choose_thinning(header: RunHeader, *, runs: int = 1) -> Thinning:
     """What to draw of the run with `header`, one of `runs` on the page."""
     clients = _clients(header.clients)
     # Opinion, belief and election count take two bytes each, a member of the cohort four, the rest of a frame eight.

@@ -1,13 +1,13 @@
-"""The web server of a live page: two addresses, `/` and `/data.json`, on this machine alone unless told otherwise.
+"""Web server of a live page: two addresses, `/` and `/data.json`, by default on the loopback interface only.
 
-The page asks every second whether there is news, so a lost connection needs no repair, and a run of many hours holds
-no connection open. Requests under another name than the machine's own are refused, so that a page from elsewhere
-cannot read this one by pointing its own name here.
+The page polls every second, so a lost connection needs no repair, and a run of many hours holds no connection open.
+Requests with a Host header other than the machine's own names are refused, against DNS rebinding.
 """
 
 import socket
 import threading
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
@@ -18,10 +18,10 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from fedelect.errors import ConfigurationError
-from fedelect.report.live.watch import News, Watch
+from fedelect.report.live.watcher import PageUpdate, RunWatcher
 
 DEFAULT_PORT = 8765
-"""Where a live page is served, if nothing else is there."""
+"""Port of a live page, if it is free."""
 
 LOOPBACK = "127.0.0.1"
 
@@ -36,22 +36,30 @@ _RECENT_S = 5.0
 
 
 class LiveServer:
-    """Serves a watch's page until closed; use it as a context manager.
+    """Serves a watcher's page until closed; use it as a context manager.
 
     Args:
-        watch: What to show.
+        watcher: What to show.
         host: Address to listen on; this machine alone if left out.
         port: Port to listen on, 0 for any free one; None takes `DEFAULT_PORT`, or any free one if that is taken.
+        clock: Monotonic clock, in seconds.
 
     Raises:
         ConfigurationError: The address cannot be listened on.
     """
 
-    def __init__(self, watch: Watch, *, host: str = LOOPBACK, port: int | None = None) -> None:
-        self._watch = watch
+    def __init__(
+        self,
+        watcher: RunWatcher,
+        *,
+        host: str = LOOPBACK,
+        port: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._watcher = watcher
         self._lock = threading.Lock()
-        self._host = host
-        self._last_asked = float("-inf")
+        self._host, self._clock = host, clock
+        self._last_asked_s = float("-inf")
         self._last_given = ""
         self._http = _listen(self, host, port)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.1,), name="live page", daemon=True)
@@ -64,7 +72,7 @@ class LiveServer:
 
     @property
     def address(self) -> str:
-        """What to type into a browser."""
+        """Address to open in a browser."""
         shown = "127.0.0.1" if self._host in ("", "0.0.0.0", "::") else self._host
         return f"http://{f'[{shown}]' if ':' in shown else shown}:{self.port}/"
 
@@ -74,14 +82,14 @@ class LiveServer:
         self._http.server_close()
         self._thread.join(timeout=5.0)
 
-    def last_word(self, patience_s: float = _RECENT_S) -> None:
-        """Wait until a page that asked of late has the newest update, at most `patience_s` seconds."""
+    def wait_for_pages(self, timeout_s: float = _RECENT_S) -> None:
+        """Wait until a page that asked recently has the newest update, at most `timeout_s` seconds."""
+        end_s = self._clock() + timeout_s
         with self._lock:
-            newest = self._watch.finish().version
-        end = time.monotonic() + patience_s
-        while time.monotonic() < end and self._last_given != newest:
-            if time.monotonic() - self._last_asked > _RECENT_S:
-                return  # nobody looks
+            newest = self._watcher.update_now().version
+        while self._clock() < end_s and self._last_given != newest:
+            if self._clock() - self._last_asked_s > _RECENT_S:
+                return  # no page is open
             time.sleep(0.05)
 
     def __enter__(self) -> Self:
@@ -93,22 +101,22 @@ class LiveServer:
         self.close()
 
     def page(self) -> bytes:
-        """The page, for a request."""
+        """Render the page for a request."""
         with self._lock:
-            page = self._watch.page().encode("utf-8")
-        self._last_asked = time.monotonic()  # whoever loads the page will ask for news in a moment
+            page = self._watcher.page().encode("utf-8")
+        self._last_asked_s = self._clock()  # a page asks for updates as soon as it is loaded
         return page
 
-    def news_after(self, version: str) -> bytes | None:
-        """The newest update as JSON, or None if `version` is it."""
+    def update_after(self, version: str) -> bytes | None:
+        """Newest update as JSON, or None if `version` is it."""
         with self._lock:
-            news: News = self._watch.news()
-        self._last_asked = time.monotonic()
-        self._last_given = news.version
-        return None if news.version == version else msgspec.json.encode(news.update)
+            update: PageUpdate = self._watcher.update()
+        self._last_asked_s = self._clock()
+        self._last_given = update.version
+        return None if update.version == version else msgspec.json.encode(update.content)
 
     def is_ours(self, host: str) -> bool:
-        """Whether a request with this Host header was meant for this server."""
+        """Whether a Host header names this server."""
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:  # a bracket that is not closed, or no address in it
@@ -121,7 +129,7 @@ class LiveServer:
             literal = ip_address(name)
         except ValueError:
             return False
-        # A literal address cannot be pointed elsewhere; whoever listens on the network is reached by one.
+        # A literal address cannot be rebound; a server on the network is reached by one.
         return literal.is_loopback or self._host != LOOPBACK
 
 
@@ -164,11 +172,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif request.path == "/":
             self._answer(HTTPStatus.OK, live.page(), "text/html; charset=utf-8")
         elif request.path == "/data.json":
-            news = live.news_after(parse_qs(request.query).get("after", [""])[0])
-            if news is None:
+            update = live.update_after(parse_qs(request.query).get("after", [""])[0])
+            if update is None:
                 self._answer(HTTPStatus.NO_CONTENT, b"", None)
             else:
-                self._answer(HTTPStatus.OK, news, "application/json")
+                self._answer(HTTPStatus.OK, update, "application/json")
         else:
             self._answer(HTTPStatus.NOT_FOUND, b"there is nothing here; the page is at /\n", "text/plain")
 
@@ -183,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the reader went away; it will ask again if it cares
+            self.close_connection = True  # the page went away
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the terminal belongs to the progress bar."""
+        """Do not log: the terminal belongs to the progress bar."""

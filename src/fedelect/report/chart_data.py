@@ -1,4 +1,4 @@
-"""What the page's charts are drawn from, as plain values for JSON; the script in assets/ reads it.
+"""Data of the page's charts as plain values for JSON; the script in assets/ reads it.
 
 Curves are means with half-widths, six digits of each. The map's frames are arrays of whole numbers in base64 (little
 endian): opinions and beliefs in steps of a power of ten, the largest number where there is no value.
@@ -15,20 +15,20 @@ from numpy.typing import ArrayLike
 from fedelect.equations.intervals import mean_band
 from fedelect.equations.metrics import failure_share
 from fedelect.records import RunHeader, SelectorTable
-from fedelect.report.gather import STATUSES, Frames, RunData, last_recorded_slot
-from fedelect.report.reading import Reading
+from fedelect.report.analysis import RunAnalysis
+from fedelect.report.run_data import STATUSES, Frames, RunData, last_recorded_slot
 from fedelect.vocabulary import Floats, Ints
 
 OPINION_DECIMALS = 4
 
 
-def charts_data(readings: Sequence[Reading]) -> list[dict[str, Any]]:
+def chart_data(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
     """One JSON-able object for each run."""
-    return [_run(reading) for reading in readings]
+    return [_run(analysis) for analysis in analyses]
 
 
-def _run(reading: Reading) -> dict[str, Any]:
-    run = reading.run
+def _run(analysis: RunAnalysis) -> dict[str, Any]:
+    run = analysis.run
     header = run.header
     slots = run.thinning.curve_slots[run.thinning.curve_slots <= _last_slot(run)]
     return {
@@ -39,11 +39,11 @@ def _run(reading: Reading) -> dict[str, Any]:
         "slots": header.slots,
         "trials": header.trials,
         "curveSlots": slots.tolist(),
-        "selectors": [_selector(reading, label, slots) for label in header.labels],
+        "selectors": [_selector(analysis, label, slots) for label in header.labels],
         "noisy": run.noise_shown,
-        "oracle": None if reading.oracle is None else _six(reading.oracle.value),
-        "best": None if reading.best is None else header.labels.index(reading.best),
-        "largestGap": None if reading.oracle is None else reading.oracle.largest_gap,
+        "oracle": None if analysis.oracle is None else _six(analysis.oracle.value),
+        "best": None if analysis.best is None else header.labels.index(analysis.best),
+        "largestGap": None if analysis.oracle is None else analysis.oracle.largest_gap,
         "bounds": [
             {
                 "selector": header.labels.index(bound.label),
@@ -51,7 +51,7 @@ def _run(reading: Reading) -> dict[str, Any]:
                 "vacuous": bound.at_end.vacuous,
                 "values": _numbers(bound.curve[: slots.size]),
             }
-            for bound in reading.bounds
+            for bound in analysis.bounds
         ],
         "clientNames": _client_names(header, run.thinning.map_clients),
         "map": _map(run),
@@ -62,21 +62,21 @@ def _last_slot(run: RunData) -> int:
     return max((last_recorded_slot(one) for one in run.table.selectors.values()), default=0)
 
 
-def _selector(reading: Reading, label: str, slots: Ints) -> dict[str, Any]:
-    table, shown = reading.run.table.selectors[label], reading.run.thinning.map_clients
+def _selector(analysis: RunAnalysis, label: str, slots: Ints) -> dict[str, Any]:
+    table, shown = analysis.run.table.selectors[label], analysis.run.thinning.map_clients
     failures = failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))
     return {
         "label": label,
         "kind": table.entry.kind,
-        "curves": {name: _band(curves[label], slots) for name, curves in reading.curves.items()},
-        "beliefs": {whose: _band(values, slots) for whose, values in reading.run.beliefs.get(label, {}).items()},
+        "curves": {name: _band(curves[label], slots) for name, curves in analysis.curves.items()},
+        "beliefs": {whose: _band(values, slots) for whose, values in analysis.run.beliefs.get(label, {}).items()},
         "shares": _numbers(selection_shares(table)[shown]),
         "failures": _numbers(failures[shown]),
     }
 
 
 def selection_shares(table: SelectorTable) -> Floats:
-    """(N,) in which part of the slots on record, over all trials, each client was elected; nan before the first."""
+    """(N,) share of the slots on record, over all trials, in which each client was elected; nan before the first."""
     slots = int(table.recorded.sum())
     return table.selections.sum(axis=0) / slots if slots else np.full(table.selections.shape[-1], np.nan)
 
@@ -104,7 +104,7 @@ def _groups(header: RunHeader) -> dict[int, str]:
 def _map(run: RunData) -> dict[str, Any]:
     header, thinning = run.header, run.thinning
     shown, groups = thinning.map_clients.tolist(), _groups(header)
-    places, square, recorded = places_of(header)
+    places, square, recorded = client_positions(header)
     columns = next(iter(run.frames.values())).status.shape[1] if run.frames else 0
     highest = max((_largest(frames.beliefs) for frames in run.frames.values()), default=0.0)
     decimals = 4 if highest <= 6.0 else math.floor(math.log10(60_000.0 / highest))
@@ -131,15 +131,15 @@ def _map(run: RunData) -> dict[str, Any]:
 
 
 def _frames(frames: Frames, decimals: int) -> dict[str, Any]:
-    opinions = None if np.isnan(frames.opinions).all() else _steps(frames.opinions, OPINION_DECIMALS)
+    opinions = None if np.isnan(frames.opinions).all() else _as_steps(frames.opinions, OPINION_DECIMALS)
     return {
-        "status": _packed(frames.status),
-        "rounds": _packed(frames.rounds),
-        "members": _packed(frames.members),
-        "arrivals": _packed(frames.arrivals),
-        "elections": _packed(frames.elections),
-        "opinions": None if opinions is None else _packed(opinions),
-        "beliefs": None if frames.beliefs is None else _packed(_steps(frames.beliefs, decimals)),
+        "status": _pack(frames.status),
+        "rounds": _pack(frames.rounds),
+        "members": _pack(frames.members),
+        "arrivals": _pack(frames.arrivals),
+        "elections": _pack(frames.elections),
+        "opinions": None if opinions is None else _pack(opinions),
+        "beliefs": None if frames.beliefs is None else _pack(_as_steps(frames.beliefs, decimals)),
     }
 
 
@@ -148,27 +148,27 @@ def _largest(values: Floats | None) -> float:
 
 
 def _extent(arrays: Sequence[Floats]) -> list[float | None]:
-    """Between which values the map's colours run: all but the outermost hundredth at either end, rounded as drawn."""
+    """Range of the map's colours: the 1 % and 99 % quantiles, rounded as drawn."""
     present = np.concatenate([array[~np.isnan(array)] for array in arrays]) if arrays else np.empty(0)
     if not present.size:
         return [0.0, 1.0]
     return [_six(value) for value in np.quantile(present, (0.01, 0.99)).tolist()]
 
 
-def _steps(values: Floats, decimals: int) -> Ints:
+def _as_steps(values: Floats, decimals: int) -> Ints:
     """The values in whole steps of 10^-decimals, -1 where there is none."""
     return np.where(np.isnan(values), -1, np.rint(np.nan_to_num(values) * 10.0**decimals)).astype(np.int64)
 
 
-def _packed(values: Ints) -> dict[str, Any]:
+def _pack(values: Ints) -> dict[str, Any]:
     """Whole numbers as text: two bytes for each, or four where one does not fit; -1 becomes the largest number."""
     width = 2 if values.max(initial=0) < 0xFFFF else 4
     whole = values.astype(f"<u{width}")  # -1 wraps around to the largest
     return {"width": width, "text": base64.b64encode(whole.tobytes()).decode("ascii")}
 
 
-def places_of(header: RunHeader) -> tuple[Floats, tuple[float, float, float, float], bool]:
-    """Where clients are drawn (N, 2), the square (left, bottom, right, top), and whether this is on record."""
+def client_positions(header: RunHeader) -> tuple[Floats, tuple[float, float, float, float], bool]:
+    """Positions of the clients (N, 2), the square (left, bottom, right, top), and whether they are on record."""
     if header.positions_km is None:
         turn = 2.0 * np.pi * np.arange(header.clients) / header.clients
         return 0.5 + 0.42 * np.column_stack([np.sin(turn), np.cos(turn)]), (0.0, 0.0, 1.0, 1.0), False

@@ -1,4 +1,4 @@
-"""One pass over the records of a run: everything the page and the figures show is made from what is gathered here."""
+"""Accumulate a run's records in one pass into what the page and the figures show."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ import numpy as np
 
 from fedelect.equations.beliefs import SETTLED_RESIDUAL
 from fedelect.records import RunHeader, RunTable, SelectorTable, SlotRecord, TableBuilder, to_array
-from fedelect.report.thinning import Thinning, thinning_of
+from fedelect.report.thinning import Thinning, choose_thinning
 from fedelect.vocabulary import Cohort, Floats, Ints
 
 STATUSES = ("", "done", "abandoned", "skipped")
-"""What the number in `Frames.status` means; 0 is a slot that is not on record."""
+"""Meaning of the numbers in `Frames.status`; 0 is a slot that is not on record."""
 
-EVERYBODY = "all clients"
+ALL_CLIENTS = "all clients"
 ELECTED = "the elected"
 
 TOLD_TOLERANCE = 1e-9
@@ -46,12 +46,12 @@ class Frames:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RunData:
-    """What is known of a run.
+    """Accumulated data of one run.
 
     Attributes:
-        name: What the run is called on the page.
+        name: Name of the run on the page.
         table: Its records as arrays.
-        thinning: What is drawn of it.
+        thinning: The part of it that is drawn.
         frames: Label -> slots for the map.
         beliefs: Label -> whose beliefs -> (trials, T) their mean, nan where there is none; empty without beliefs.
         cohorts: Cohort -> (how often it was played, mean opinion), over all selectors and trials.
@@ -86,15 +86,15 @@ class RunData:
 
 
 class RunAccumulator:
-    """Takes records one by one; `result` may be asked for at any time."""
+    """Accumulates records one by one; `result` may be called at any time."""
 
     def __init__(self, header: RunHeader, *, name: str, runs: int = 1) -> None:
         self.header = header
         self._name = name
-        self._thinning = thinning_of(header, runs=runs)
+        self._thinning = choose_thinning(header, runs=runs)
         self._table = TableBuilder(header)
-        self._frames = {label: _Frames(header, self._thinning) for label in header.labels}
-        self._beliefs: dict[str, _Beliefs] = {}
+        self._frames = {label: _FramesAccumulator(header, self._thinning) for label in header.labels}
+        self._beliefs: dict[str, _BeliefsAccumulator] = {}
         self._totals: dict[Cohort, float] = {}
         self._plays: dict[Cohort, int] = {}
         self._unsettled: dict[str, list[int]] = {}
@@ -103,7 +103,7 @@ class RunAccumulator:
         self._told_otherwise: dict[str, int] = {}
 
     def add(self, record: SlotRecord) -> None:
-        """Take in one more record."""
+        """Add a record."""
         mean = self._table.add(record)
         self._frames[record.selector].add(record)
         self._add_reward(record, mean)
@@ -112,7 +112,7 @@ class RunAccumulator:
             self._plays[record.cohort] = self._plays.get(record.cohort, 0) + 1
         if record.beliefs is not None:
             if record.selector not in self._beliefs:
-                self._beliefs[record.selector] = _Beliefs(self.header)
+                self._beliefs[record.selector] = _BeliefsAccumulator(self.header)
             self._beliefs[record.selector].add(record, record.beliefs)
         if record.exchange is not None:
             residual = record.exchange.residual
@@ -130,7 +130,7 @@ class RunAccumulator:
             self._told_otherwise[record.selector] = self._told_otherwise.get(record.selector, 0) + 1
 
     def result(self) -> RunData:
-        """What is known so far; later records do not change it."""
+        """Return the data so far; later records do not change it."""
         table = self._table.table()
         seen = max((last_recorded_slot(one) for one in table.selectors.values()), default=0)
         columns = int(np.searchsorted(self._thinning.map_slots, seen, side="right"))
@@ -150,12 +150,12 @@ class RunAccumulator:
 
 
 def last_recorded_slot(table: SelectorTable) -> int:
-    """The highest number of a slot that any trial has on record; 0 if there is none."""
+    """Highest slot number on record in any trial; 0 if there is none."""
     return int(np.flatnonzero(np.asarray(table.recorded.any(axis=0))).max(initial=-1)) + 1
 
 
-class _Frames:
-    """Collects one selector's `Frames`."""
+class _FramesAccumulator:
+    """Accumulates one selector's `Frames`."""
 
     def __init__(self, header: RunHeader, thinning: Thinning) -> None:
         self._thinning = thinning
@@ -215,18 +215,18 @@ class _Frames:
         )
 
 
-class _Beliefs:
-    """Collects the mean belief of everybody, of the elected and of each group, (trials, T) each."""
+class _BeliefsAccumulator:
+    """Accumulates the mean belief of all clients, of the elected and of each group, (trials, T) each."""
 
     def __init__(self, header: RunHeader) -> None:
         self._groups = {name: members for name, members in header.groups.items() if members}
         self._means = {
-            whose: np.full((header.trials, header.slots), np.nan) for whose in (EVERYBODY, ELECTED, *self._groups)
+            whose: np.full((header.trials, header.slots), np.nan) for whose in (ALL_CLIENTS, ELECTED, *self._groups)
         }
 
     def add(self, record: SlotRecord, beliefs: Sequence[float | None]) -> None:
         trial, column = record.trial, record.slot - 1
-        self._means[EVERYBODY][trial, column] = _mean(beliefs)
+        self._means[ALL_CLIENTS][trial, column] = _mean(beliefs)
         self._means[ELECTED][trial, column] = _mean([beliefs[client] for client in record.cohort])
         for name, members in self._groups.items():
             self._means[name][trial, column] = _mean([beliefs[client] for client in members])

@@ -5,7 +5,6 @@ import json
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from tests.sample_runs import sample_run
 
 from fedelect.errors import ConfigurationError
 from fedelect.records import open_run
-from fedelect.report import update_of
-from fedelect.report.live import LiveServer, Watch
+from fedelect.report import render_update
+from fedelect.report.live import LiveServer, RunWatcher
+from fedelect.report.live import server as server_module
 from fedelect.report.live.server import LOOPBACK
 
 
@@ -32,69 +32,69 @@ class Clock:
 
 def test_a_run_is_waited_for_followed_and_ended(tmp_path: Path) -> None:
     run = sample_run()
-    watch = Watch([tmp_path / "run"])
-    first = watch.news()
-    assert first.update["runs"] == [] and "waiting for run to begin" in first.update["message"] and not first.complete
-    assert watch.news() is first
+    watcher = RunWatcher([tmp_path / "run"])
+    first = watcher.update()
+    assert first.content["runs"] == [] and "waiting for run to begin" in first.content["message"] and not first.complete
+    assert watcher.update() is first
     with open_run(tmp_path / "run", run.header) as writer:
-        begun = watch.finish()
-        assert begun.version != first.version and "0 of 24 slots" in begun.update["message"]
+        begun = watcher.update_now()
+        assert begun.version != first.version and "0 of 24 slots" in begun.content["message"]
         writer.append(run.records[:8])
-        grown = watch.finish()
-        assert grown.update["runs"][0]["curveSlots"] == [1, 2]
-        assert "8 of 24 slots are on record (33.3 %)" in grown.update["parts"]["facts"]
+        grown = watcher.update_now()
+        assert grown.content["runs"][0]["curveSlots"] == [1, 2]
+        assert "8 of 24 slots are on record (33.3 %)" in grown.content["parts"]["facts"]
         writer.append(run.records[8:])
-    end = watch.finish()
-    assert end.complete and end.update["message"].startswith("Complete")
-    assert watch.finish() is end
+    end = watcher.update_now()
+    assert end.complete and end.content["message"].startswith("Complete")
+    assert watcher.update_now() is end
 
 
 def test_a_folder_that_is_begun_anew_is_read_anew(tmp_path: Path) -> None:
     run, other = sample_run(), sample_run(seed=9, until=2)
     with open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records)
-    watch = Watch([tmp_path / "run"])
-    assert watch.news().complete
+    watcher = RunWatcher([tmp_path / "run"])
+    assert watcher.update().complete
     shutil.rmtree(tmp_path / "run")
-    assert watch.finish().complete  # what was read stays
+    assert watcher.update_now().complete  # what was read stays
     with open_run(tmp_path / "run", other.header) as writer:
         writer.append(other.records)
-    again = watch.finish()
-    assert not again.complete and again.update["runs"][0]["curveSlots"] == [1, 2]
+    again = watcher.update_now()
+    assert not again.complete and again.content["runs"][0]["curveSlots"] == [1, 2]
 
 
 def test_damage_is_told_and_the_page_keeps_what_it_has(tmp_path: Path) -> None:
     run = sample_run(until=3)
     with open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records)
-    watch = Watch([tmp_path / "run"])
-    assert not watch.news().update["trouble"]
+    watcher = RunWatcher([tmp_path / "run"])
+    assert not watcher.update().content["trouble"]
     file = tmp_path / "run" / "slots.jsonl"
     sound = file.read_bytes()
     file.write_bytes(sound + b"nonsense\n")
-    hurt = watch.finish()
-    assert hurt.update["trouble"] and "line 13" in hurt.update["message"]
-    assert hurt.update["runs"][0]["curveSlots"] == [1, 2, 3]
+    hurt = watcher.update_now()
+    assert hurt.content["trouble"] and "line 13" in hurt.content["message"]
+    assert hurt.content["runs"][0]["curveSlots"] == [1, 2, 3]
     file.write_bytes(sound)
-    assert not watch.finish().update["trouble"]
+    assert not watcher.update_now().content["trouble"]
 
 
 def test_updates_that_are_costly_are_made_more_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, clock = sample_run(), Clock()
 
-    def slow(readings: Any) -> dict[str, Any]:
+    def slow(analyses: Any) -> dict[str, Any]:
         clock.now += 1.0
-        return update_of(readings)
+        return render_update(analyses)
 
-    monkeypatch.setattr("fedelect.report.live.watch.update_of", slow)
+    monkeypatch.setattr("fedelect.report.live.watcher.render_update", slow)
     with open_run(tmp_path / "run", run.header) as writer:
-        watch = Watch([tmp_path / "run"], clock=clock)
-        first = watch.news()
+        watcher = RunWatcher([tmp_path / "run"], clock=clock)
+        first = watcher.update()
         writer.append(run.records[:8])
         clock.now += 3.5
-        assert watch.news() is first
+        assert watcher.update() is first
         clock.now += 1.0
-        assert watch.news() is not first
+        assert watcher.update() is not first
 
 
 @pytest.fixture
@@ -102,12 +102,12 @@ def server(tmp_path: Path) -> Iterator[LiveServer]:
     run = sample_run(until=2)
     with open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records)
-    with LiveServer(Watch([tmp_path / "run"]), port=0) as serving:
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as serving:
         yield serving
 
 
 def ask(server: LiveServer, path: str, *, method: str = "GET", host: str | None = None) -> tuple[int, bytes, Any]:
-    connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=10)
+    connection = http.client.HTTPConnection(LOOPBACK, server.port, timeout=60)
     try:
         connection.request(method, path, headers={} if host is None else {"Host": host})
         answer = connection.getresponse()
@@ -153,7 +153,7 @@ def test_the_server_listens_on_this_machine_alone(server: LiveServer) -> None:
 
 def test_a_port_that_is_asked_for_and_taken_is_an_error(server: LiveServer, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=rf"cannot listen on 127\.0\.0\.1:{server.port}: .*--port"):
-        LiveServer(Watch([tmp_path]), port=server.port)
+        LiveServer(RunWatcher([tmp_path]), port=server.port)
 
 
 def test_the_usual_port_is_taken_if_free_and_passed_over_if_not(
@@ -163,41 +163,65 @@ def test_the_usual_port_is_taken_if_free_and_passed_over_if_not(
         taken.bind((LOOPBACK, 0))
         taken.listen()
         usual = taken.getsockname()[1]
-        monkeypatch.setattr("fedelect.report.live.server.DEFAULT_PORT", usual)
-        with LiveServer(Watch([tmp_path])) as elsewhere:
+        monkeypatch.setattr(server_module, "DEFAULT_PORT", usual)
+        with LiveServer(RunWatcher([tmp_path])) as elsewhere:
             assert elsewhere.port != usual
-    with LiveServer(Watch([tmp_path])) as there:
-        assert there.port == usual
+    asked = []
+
+    class AnyPort(server_module._Server):
+        """Listens on a free port, whichever is asked for: another program may hold that one."""
+
+        def __init__(self, address: tuple[str, int], handler: Any) -> None:
+            asked.append(address[1])
+            super().__init__((address[0], 0), handler)
+
+    monkeypatch.setattr(server_module, "_Server", AnyPort)
+    with LiveServer(RunWatcher([tmp_path])):
+        assert asked == [usual]
 
 
-def last_word(server: LiveServer, patience_s: float) -> threading.Thread:
-    waiting = threading.Thread(target=server.last_word, args=(patience_s,), daemon=True)
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def timed(tmp_path: Path, clock: Clock) -> Iterator[LiveServer]:
+    """A server whose time stands still."""
+    run = sample_run(until=2)
+    with open_run(tmp_path / "run", run.header) as writer:
+        writer.append(run.records)
+    with LiveServer(RunWatcher([tmp_path / "run"], clock=clock), port=0, clock=clock) as serving:
+        yield serving
+
+
+def wait_for_pages(server: LiveServer) -> threading.Thread:
+    waiting = threading.Thread(target=server.wait_for_pages, daemon=True)
     waiting.start()
     return waiting
 
 
 @pytest.mark.parametrize("asked", ["/", "/data.json?after="])
-def test_the_last_word_waits_until_a_page_that_looks_has_it(server: LiveServer, tmp_path: Path, asked: str) -> None:
-    ask(server, asked)
+def test_a_page_that_asked_recently_is_waited_for(timed: LiveServer, tmp_path: Path, asked: str) -> None:
+    ask(timed, asked)
     run = sample_run()
     with open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records[8:])
-    waiting = last_word(server, 60.0)
-    waiting.join(timeout=0.5)
+    waiting = wait_for_pages(timed)
+    waiting.join(timeout=0.3)
     assert waiting.is_alive()
-    assert json.loads(ask(server, "/data.json?after=")[1])["complete"]
-    waiting.join(timeout=10.0)
-    assert not waiting.is_alive()
+    assert json.loads(ask(timed, "/data.json?after=")[1])["complete"]
+    waiting.join()
 
 
-def test_the_last_word_waits_no_longer_than_its_patience(server: LiveServer) -> None:
-    ask(server, "/")
-    before = time.monotonic()
-    server.last_word(patience_s=0.4)
-    assert time.monotonic() - before >= 0.4
+def test_pages_are_waited_for_no_longer_than_the_timeout(timed: LiveServer, clock: Clock) -> None:
+    ask(timed, "/")
+    waiting = wait_for_pages(timed)
+    waiting.join(timeout=0.3)
+    assert waiting.is_alive()
+    clock.now += 5.0
+    waiting.join()
 
 
-def test_the_last_word_does_not_wait_if_nobody_looks(server: LiveServer) -> None:
-    waiting = last_word(server, 60.0)
-    waiting.join(timeout=10.0)
-    assert not waiting.is_alive()
+def test_nothing_is_waited_for_if_no_page_is_open(timed: LiveServer) -> None:
+    timed.wait_for_pages()

@@ -14,7 +14,7 @@ from tests.browser import Browser, browsing
 from tests.sample_runs import sample_run
 
 from fedelect.records import SelectorEntry, open_run, read_table
-from fedelect.report.live import LiveServer, Watch
+from fedelect.report.live import LiveServer, RunWatcher
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("browser")]
 
@@ -29,7 +29,7 @@ def browser() -> Iterator[Browser]:
 
 def test_the_page_follows_the_records_and_keeps_what_was_chosen(browser: Browser, tmp_path: Path) -> None:
     run = sample_run()
-    with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
         browser.open(server.address)
         browser.wait(lambda: "waiting for run to begin" in browser.text("#live"), "the page says that it waits")
         with open_run(tmp_path / "run", run.header) as writer:
@@ -54,14 +54,14 @@ def test_a_lost_connection_is_said_and_recovers(browser: Browser, tmp_path: Path
     run = sample_run()
     with open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records[:8])
-        with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+        with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
             port = server.port
             browser.open(server.address)
             browser.wait(lambda: "8 of 24 slots" in browser.text("#live"), "the page is up to date")
         browser.wait(lambda: "connection is lost" in browser.text("#live"), "the page says that the server is gone")
         assert browser.text("#slot-name") == "2 of 2"
         writer.append(run.records[8:12])
-        with LiveServer(Watch([tmp_path / "run"]), port=port):
+        with LiveServer(RunWatcher([tmp_path / "run"]), port=port):
             browser.wait(lambda: "12 of 24 slots" in browser.text("#live"), "the page has recovered")
             assert browser.text("#slot-name") == "3 of 3"
     browser.open("about:blank")
@@ -80,7 +80,7 @@ def panels(browser: Browser) -> list[list[str]]:
 def test_maps_keep_their_run_and_selector_when_the_lists_of_them_change(browser: Browser, tmp_path: Path) -> None:
     browser.look(width=700)
     late, early = sample_run(), sample_run(seed=4, until=2)
-    with LiveServer(Watch([tmp_path / "late", tmp_path / "early"]), port=0) as server:
+    with LiveServer(RunWatcher([tmp_path / "late", tmp_path / "early"]), port=0) as server:
         with open_run(tmp_path / "early", early.header) as writer:
             writer.append(early.records)
         browser.open(server.address)
@@ -118,7 +118,7 @@ def test_a_run_that_is_begun_anew_with_fewer_selectors_is_shown_from_its_first_s
     browser: Browser, tmp_path: Path
 ) -> None:
     run, other = sample_run(), sample_run(selectors=(SelectorEntry(label="random", kind="RandomCohort"),))
-    with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
         with open_run(tmp_path / "run", run.header) as writer:
             writer.append(run.records[:20])
         browser.open(server.address)
@@ -135,7 +135,7 @@ def test_a_run_that_is_begun_anew_with_fewer_selectors_is_shown_from_its_first_s
 
 def test_news_that_the_page_fails_to_show_are_told_from_a_lost_connection(browser: Browser, tmp_path: Path) -> None:
     run = sample_run()
-    with LiveServer(Watch([tmp_path / "run"]), port=0) as server, open_run(tmp_path / "run", run.header) as writer:
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server, open_run(tmp_path / "run", run.header) as writer:
         writer.append(run.records[:4])
         browser.open(server.address)
         browser.wait(lambda: "4 of 24 slots" in browser.text("#live"), "the page is up to date")
@@ -152,7 +152,7 @@ def test_a_table_whose_button_was_used_goes_on_being_replaced_and_the_button_kee
 ) -> None:
     run = sample_run()
     cell = "#table-final tbody tr td:last-child"
-    with LiveServer(Watch([tmp_path / "run"]), port=0) as server:
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
         with open_run(tmp_path / "run", run.header) as writer:
             writer.append(run.records[:4])
             browser.open(server.address)

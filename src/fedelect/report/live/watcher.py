@@ -1,7 +1,7 @@
-"""Run folders as they grow: what a live page shows, made anew only when there is something new.
+"""Watch run folders as they grow, and render a live page's updates when something is new.
 
-Reads records only, so it does not matter which process writes them, nor when: a folder without a run is waited for, and
-one that is begun anew is read anew.
+Reads records only, so any process may write them at any time: a folder without a run is waited for, and one that is
+begun anew is read anew.
 """
 
 import os
@@ -13,29 +13,29 @@ from typing import Any
 
 from fedelect.errors import RunError
 from fedelect.records import RunFollower, RunHeader, follow_run
-from fedelect.report import Reading, RunAccumulator, name_of_folder, read_all, render, unique_names, update_of
+from fedelect.report import RunAccumulator, RunAnalysis, analyse_runs, folder_name, make_unique, render, render_update
 
 _REST = 4.0
-"""After making an update, rest this many times as long as it took: a run is not to be slowed down by its onlookers."""
+"""After making an update, rest this many times as long as it took, so that watching does not slow the run down."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class News:
-    """What a page is told.
+class PageUpdate:
+    """Newest state of a page.
 
     Attributes:
         version: Changes with every update; a page names the one it has.
         complete: Whether every slot of every run is on record, so that no more will come.
-        update: The rest, JSON-able; see `fedelect.report.update_of`.
+        content: The rest, JSON-able; see `fedelect.report.render_update`.
     """
 
     version: str
     complete: bool
-    update: dict[str, Any]
+    content: dict[str, Any]
 
 
-class Watch:
-    """Watches run folders. Not for use from several threads at once.
+class RunWatcher:
+    """Watches run folders; not for use from several threads at once.
 
     Args:
         folders: The run folders; those without a run yet are waited for.
@@ -50,53 +50,58 @@ class Watch:
         targets: Sequence[float] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        names = unique_names([name_of_folder(folder) for folder in folders])
+        names = make_unique([folder_name(folder) for folder in folders])
         self._folders = [_Folder(Path(folder), name, len(names)) for folder, name in zip(folders, names, strict=True)]
         self._targets = targets
         self._clock = clock
         self._rest_until = float("-inf")
         self._count = 0
-        # So that a page cannot take this watch's first news for old news of a watch before it.
+        # So that a page cannot take this watcher's first update for one of an earlier watcher.
         self._origin = f"{os.getpid()}-{time.time_ns():x}"
-        self._news: News | None = None
+        self._update: PageUpdate | None = None
 
     def page(self) -> str:
-        """The page as it is now."""
-        self.news()
-        return render(self._readings(), live=True)
+        """Render the page as it is now."""
+        self.update()
+        return render(self._analyses(), live=True)
 
-    def news(self) -> News:
-        """The newest update; the same one again while nothing has changed or the last one was made just now."""
-        if self._news is None or self._clock() >= self._rest_until:
+    def update(self) -> PageUpdate:
+        """Newest update; the same one again while nothing has changed or the last one was made just now."""
+        if self._update is None or self._clock() >= self._rest_until:
             before = self._clock()
             changed = [folder.refresh() for folder in self._folders]  # all of them, hence a list
-            if any(changed) or self._news is None:
-                self._news = self._make()
+            if any(changed) or self._update is None:
+                self._update = self._make()
             self._rest_until = self._clock() + _REST * (self._clock() - before)
-        return self._news
+        return self._update
 
-    def finish(self) -> News:
-        """The newest update, made now whatever it costs."""
+    def update_now(self) -> PageUpdate:
+        """Newest update, made now whatever it costs."""
         self._rest_until = float("-inf")
-        return self.news()
+        return self.update()
 
-    def _make(self) -> News:
+    def _make(self) -> PageUpdate:
         self._count += 1
         troubles = [folder.trouble for folder in self._folders if folder.trouble is not None]
         complete = all(folder.complete for folder in self._folders)
-        update = update_of(self._readings())
+        update = render_update(self._analyses())
         version = f"{self._origin}-{self._count}"
-        told = {"version": version, "complete": complete, "trouble": bool(troubles), "message": self._message(troubles)}
-        return News(version=version, complete=complete, update={**update, **told})
+        state = {
+            "version": version,
+            "complete": complete,
+            "trouble": bool(troubles),
+            "message": self._message(troubles),
+        }
+        return PageUpdate(version=version, complete=complete, content={**update, **state})
 
-    def _readings(self) -> list[Reading]:
-        gathered = [folder.gathering.result() for folder in self._folders if folder.gathering is not None]
-        return read_all(gathered, self._targets)
+    def _analyses(self) -> list[RunAnalysis]:
+        runs = [folder.accumulator.result() for folder in self._folders if folder.accumulator is not None]
+        return analyse_runs(runs, self._targets)
 
     def _message(self, troubles: list[str]) -> str:
         if troubles:
             return "; ".join(troubles)
-        waiting = [folder.name for folder in self._folders if folder.gathering is None]
+        waiting = [folder.name for folder in self._folders if folder.accumulator is None]
         if waiting:
             return f"Live: waiting for {', '.join(waiting)} to begin."
         recorded, planned = (sum(values) for values in zip(*(one.progress for one in self._folders), strict=True))
@@ -106,11 +111,11 @@ class Watch:
 
 
 class _Folder:
-    """One run folder: what was read of it so far."""
+    """One run folder and what was read of it so far."""
 
     def __init__(self, path: Path, name: str, runs: int) -> None:
         self.name = name
-        self.gathering: RunAccumulator | None = None
+        self.accumulator: RunAccumulator | None = None
         self.trouble: str | None = None
         self._path = path
         self._runs = runs
@@ -130,13 +135,13 @@ class _Folder:
         return self.trouble is None and 0 < planned == recorded
 
     def refresh(self) -> bool:
-        """Read what is new; whether anything was."""
+        """Read what is new; return whether anything was."""
         trouble, before = self.trouble, self._recorded
         begun = self._begin_anew_if_replaced()
         try:
-            if self._follower is not None and self.gathering is not None:
+            if self._follower is not None and self.accumulator is not None:
                 for record in self._follower.fresh():
-                    self.gathering.add(record)
+                    self.accumulator.add(record)
                     self._recorded += 1
                 self.trouble = None
         except RunError as error:
@@ -144,7 +149,7 @@ class _Folder:
         return begun or self._recorded != before or self.trouble != trouble
 
     def _begin_anew_if_replaced(self) -> bool:
-        """Begin to read if there is a run, and again if it is another one than before."""
+        """Begin to read if there is a run, and again if it was replaced; return whether it did."""
         try:
             state = (self._path / "run.json").stat()
         except OSError:
@@ -160,5 +165,5 @@ class _Folder:
             return changed
         self._identity, self._follower, self._recorded = identity, follower, 0
         header: RunHeader = follower.header
-        self.gathering = RunAccumulator(header, name=self.name, runs=self._runs)
+        self.accumulator = RunAccumulator(header, name=self.name, runs=self._runs)
         return True

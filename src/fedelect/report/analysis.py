@@ -1,4 +1,4 @@
-"""A run as it is read: its curves, its figures, its oracle and the theorem's bounds; for page and figures alike."""
+"""Analyse a run for the page and the figures: curves, summaries, oracle and the theorem's bounds."""
 
 import itertools
 import math
@@ -22,24 +22,24 @@ from fedelect.records import (
     summarise,
     tabulate,
 )
-from fedelect.report.gather import RunAccumulator, RunData
-from fedelect.report.theorem import Bound, Oracle, bounds_of, oracle_of
+from fedelect.report.run_data import RunAccumulator, RunData
+from fedelect.report.theorem import Bound, Oracle, compute_bounds, find_oracle
 from fedelect.vocabulary import Floats
 
 Source = RunRecords | str | os.PathLike[str]
-"""What a report is written of: a run in memory, or the folder of one."""
+"""A run in memory, or the folder of one."""
 
 OPINION, RUNNING_MEAN, REGRET = "opinion", "running mean", "regret"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Reading:
-    """One run, ready to be shown.
+class RunAnalysis:
+    """Analysis of one run.
 
     Attributes:
-        run: What was gathered from its records.
+        run: Data of its records.
         best: Label of the best fixed cohort; None if the run has none.
-        oracle: What the regret is measured against; None before the first opinion.
+        oracle: Reference of the regret; None before the first opinion.
         bounds: The theorem's bound of each selector that has one, at the slots at which curves are drawn.
         curves: `OPINION`, `RUNNING_MEAN` and, with an oracle, `REGRET` -> label -> (trials, T).
         summaries: The figures of each selector; `targets` are reached by the running mean.
@@ -57,8 +57,8 @@ class Reading:
     by_opinion: dict[str, tuple[TargetSummary, ...]]
 
 
-def gather_all(sources: Sequence[Source]) -> list[RunData]:
-    """Each source's records, gathered in one pass over them.
+def load_runs(sources: Sequence[Source]) -> list[RunData]:
+    """Load each source's records in one pass.
 
     Raises:
         ConfigurationError: There is no source.
@@ -66,45 +66,45 @@ def gather_all(sources: Sequence[Source]) -> list[RunData]:
     """
     if not sources:
         raise ConfigurationError("a report needs at least one run; got none")
-    names = unique_names([_name(source) for source in sources])
-    return [_gather(source, name, len(sources)) for source, name in zip(sources, names, strict=True)]
+    names = make_unique([_name(source) for source in sources])
+    return [_load_run(source, name, len(sources)) for source, name in zip(sources, names, strict=True)]
 
 
-def _gather(source: Source, name: str, runs: int) -> RunData:
+def _load_run(source: Source, name: str, runs: int) -> RunData:
     if isinstance(source, RunRecords):
         tabulate(source)  # for its check that the records fit their header
         header, records = source.header, iter(source.records)
     else:
         follower = follow_run(source)
         header, records = follower.header, follower.fresh()
-    gathering = RunAccumulator(header, name=name, runs=runs)
+    accumulator = RunAccumulator(header, name=name, runs=runs)
     for record in records:
-        gathering.add(record)
-    return gathering.result()
+        accumulator.add(record)
+    return accumulator.result()
 
 
 def _name(source: Source) -> str:
     if isinstance(source, RunRecords):
         name = source.header.scenario.get("name")
         return name if isinstance(name, str) and name else "run"
-    return name_of_folder(source)
+    return folder_name(source)
 
 
-def name_of_folder(folder: str | os.PathLike[str]) -> str:
-    """What the run in `folder` is called: the folder's own name.
+def folder_name(folder: str | os.PathLike[str]) -> str:
+    """Name of the run in `folder`: the folder's own name.
 
-    >>> name_of_folder("runs/first/")
+    >>> folder_name("runs/first/")
     'first'
     """
     return Path(os.path.abspath(folder)).name or "run"
 
 
-def unique_names(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that occurred before; the least one that makes a name of its own.
+def make_unique(names: Sequence[str]) -> list[str]:
+    """Append to names that occurred before the least number that makes them unique.
 
-    >>> unique_names(["a", "b", "a"])
+    >>> make_unique(["a", "b", "a"])
     ['a', 'b', 'a (2)']
-    >>> unique_names(["a", "a (2)", "a"])
+    >>> make_unique(["a", "a (2)", "a"])
     ['a', 'a (2)', 'a (3)']
     """
     given = set(names)
@@ -115,14 +115,14 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-def read_all(runs: Sequence[RunData], targets: Sequence[float] | None = None) -> list[Reading]:
-    """Each run's figures. Targets that are not given are chosen from all runs together."""
+def analyse_runs(runs: Sequence[RunData], targets: Sequence[float] | None = None) -> list[RunAnalysis]:
+    """Analyse each run; targets that are not given are chosen from all runs together."""
     chosen = tuple(targets) if targets is not None else choose_targets([running_means(run) for run in runs])
-    return [_read(run, chosen) for run in runs]
+    return [_analyse(run, chosen) for run in runs]
 
 
 def running_means(run: RunData) -> list[float]:
-    """The final running mean of each selector, over all trials; those without an opinion are left out."""
+    """Final running mean of each selector, over all trials; those without an opinion are left out."""
     ends = (mean_interval(last_present(curve)).mean for curve in running_mean_curves(run.table).values())
     return [end for end in ends if not math.isnan(end)]
 
@@ -144,18 +144,18 @@ def choose_targets(ends: Sequence[Sequence[float]], count: int = 3) -> tuple[flo
     return tuple(level / inverse for level in range(max(last - count + 1, 0), last + 1) if level > 0)
 
 
-def _read(run: RunData, targets: tuple[float, ...]) -> Reading:
-    table, oracle = run.table, oracle_of(run)
+def _analyse(run: RunData, targets: tuple[float, ...]) -> RunAnalysis:
+    table, oracle = run.table, find_oracle(run)
     curves = {OPINION: opinion_curves(table), RUNNING_MEAN: running_mean_curves(table)}
     if oracle is not None:
         curves[REGRET] = regret_curves(table, oracle.value)
     summaries = tuple(summarise(table, oracle=None if oracle is None else oracle.value, targets=targets))
     by_opinion = summarise(table, targets=targets, target_by="opinion")
-    return Reading(
+    return RunAnalysis(
         run=run,
         best=best_fixed(table),
         oracle=oracle,
-        bounds=tuple(bounds_of(run, oracle, run.thinning.curve_slots)),
+        bounds=tuple(compute_bounds(run, oracle, run.thinning.curve_slots)),
         curves=curves,
         summaries=summaries,
         gaps={one.label: _gap(one, oracle) for one in summaries},

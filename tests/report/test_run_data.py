@@ -9,9 +9,9 @@ from tests.sample_runs import sample_record, sample_run
 
 from fedelect.equations.intervals import mean_band
 from fedelect.records import RunRecords, from_array, opinion_curves
-from fedelect.report import gather_all, read_all
-from fedelect.report.data import charts_data, places_of
-from fedelect.report.gather import ELECTED, EVERYBODY, RunAccumulator
+from fedelect.report import analyse_runs, load_runs
+from fedelect.report.chart_data import chart_data, client_positions
+from fedelect.report.run_data import ALL_CLIENTS, ELECTED, RunAccumulator
 from fedelect.vocabulary import Ints
 
 
@@ -38,7 +38,7 @@ def unpacked(packed: dict[str, Any], *shape: int) -> Ints:
 
 def test_the_frames_of_the_map_say_what_the_records_say() -> None:
     run = with_beliefs()
-    (data,) = charts_data(read_all(gather_all([run])))
+    (data,) = chart_data(analyse_runs(load_runs([run])))
     assert data["map"]["slots"] == [1, 2, 3, 4, 5, 6] and data["map"]["trials"] == 2
     for record in run.records:
         frames = data["map"]["frames"][run.header.labels.index(record.selector)]
@@ -59,12 +59,12 @@ def test_the_frames_of_the_map_say_what_the_records_say() -> None:
 
 def test_the_curves_are_the_means_and_half_widths_of_the_records() -> None:
     run = with_beliefs()
-    (data,) = charts_data(read_all(gather_all([run])))
+    (data,) = chart_data(analyse_runs(load_runs([run])))
     for selector in data["selectors"]:
         band = mean_band(opinion_curves(run)[selector["label"]])
         assert selector["curves"]["opinion"]["mean"] == pytest.approx(band.mean.tolist(), rel=1e-5)
         assert selector["curves"]["opinion"]["half"] == pytest.approx(band.half_width.tolist(), rel=1e-5)
-        assert selector["beliefs"][EVERYBODY]["mean"] == pytest.approx([2.0 / 6.0] * 6, rel=1e-5)
+        assert selector["beliefs"][ALL_CLIENTS]["mean"] == pytest.approx([2.0 / 6.0] * 6, rel=1e-5)
         assert selector["beliefs"]["iid"]["mean"] == pytest.approx([0.1] * 6, rel=1e-5)
         assert sum(selector["shares"]) == pytest.approx(3.0, rel=1e-5)
     best = data["selectors"][0]
@@ -79,27 +79,27 @@ def test_records_may_come_in_any_order() -> None:
         forwards.add(record)
     for record in reversed(run.records):
         backwards.add(record)
-    assert charts_data(read_all([forwards.result()])) == charts_data(read_all([backwards.result()]))
+    assert chart_data(analyse_runs([forwards.result()])) == chart_data(analyse_runs([backwards.result()]))
 
 
 def test_what_was_gathered_does_not_change_when_more_comes() -> None:
     run = with_beliefs()
-    gathering = RunAccumulator(run.header, name="x")
+    accumulator = RunAccumulator(run.header, name="x")
     for record in run.records[:4]:
-        gathering.add(record)
-    early = gathering.result()
-    before = charts_data(read_all([early]))
+        accumulator.add(record)
+    early = accumulator.result()
+    before = chart_data(analyse_runs([early]))
     for record in run.records[4:]:
-        gathering.add(record)
-    assert charts_data(read_all([early])) == before
-    assert charts_data(read_all([gathering.result()])) != before
+        accumulator.add(record)
+    assert chart_data(analyse_runs([early])) == before
+    assert chart_data(analyse_runs([accumulator.result()])) != before
 
 
 def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
     run = sample_run()
     cohort = (0, 1, 2, 3, 4)
     wide = sample_record(run.header, "best", 0, 1, cohort=cohort, arrivals=(15, 14, 13, 12, 11))
-    (data,) = charts_data(read_all(gather_all([RunRecords(run.header, (wide, *run.records[1:]))])))
+    (data,) = chart_data(analyse_runs(load_runs([RunRecords(run.header, (wide, *run.records[1:]))])))
     frames = data["map"]["frames"][0]
     assert unpacked(frames["members"], 2, 6, 5)[0, 0].tolist() == list(cohort)
     assert unpacked(frames["members"], 2, 6, 5)[0, 1].tolist() == [0, 1, 2, -1, -1]
@@ -109,14 +109,14 @@ def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
 def test_beliefs_beyond_one_keep_four_digits() -> None:
     run = with_beliefs()
     large = [sample_record(run.header, r.selector, r.trial, r.slot, beliefs=(12345.678,) * 7) for r in run.records]
-    (data,) = charts_data(read_all(gather_all([RunRecords(run.header, tuple(large))])))
+    (data,) = chart_data(analyse_runs(load_runs([RunRecords(run.header, tuple(large))])))
     decimals = data["map"]["beliefDecimals"]
     value = unpacked(data["map"]["frames"][0]["beliefs"], 2, 6, 7)[0, 0, 0] / 10.0**decimals
     assert value == pytest.approx(12345.678, rel=1e-4)
 
 
 def test_places_that_are_not_on_record_are_put_on_a_circle() -> None:
-    places, square, known = places_of(sample_run().header)
+    places, square, known = client_positions(sample_run().header)
     assert not known and square == (0.0, 0.0, 1.0, 1.0)
     assert np.hypot(*(places - 0.5).T) == pytest.approx(np.full(7, 0.42))
 
@@ -124,8 +124,8 @@ def test_places_that_are_not_on_record_are_put_on_a_circle() -> None:
 def test_the_square_is_the_scenarios_or_holds_all_clients() -> None:
     inside = tuple((0.1 * client, 0.2) for client in range(7))
     header = sample_run(positions_km=inside, scenario={"topology": {"side_km": 1.0}}).header
-    assert places_of(header)[1:] == ((0.0, 0.0, 1.0, 1.0), True)
+    assert client_positions(header)[1:] == ((0.0, 0.0, 1.0, 1.0), True)
     far = tuple((100.0 + client, -5.0) for client in range(7))
-    left, bottom, right, top = places_of(sample_run(positions_km=far).header)[1]
+    left, bottom, right, top = client_positions(sample_run(positions_km=far).header)[1]
     assert left < 100.0 and right > 106.0 and bottom < -5.0 < top
     assert right - left == pytest.approx(top - bottom)
