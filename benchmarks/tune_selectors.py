@@ -55,7 +55,7 @@ GRIDS: dict[str, list[str]] = {
         "", "exploration=1.5", "exploration=2.5", "pairs=1.0", "pairs=0.25", "own=0.1", "own=0.01", "triples=0.0",
         "triples=0.2", "additive=1.4", "exploration=1.75", "exploration=1.5,own=0.1",
     ],
-    "loss-gp": _grid(hunch=[0.25, 0.5, 1.0], exploration=[2.0, 1.5]),
+    "loss-gp": _grid(surrogate=[0.25, 0.5, 1.0], exploration=[2.0, 1.5]),
     "power-of-choice": _grid(candidates=[5, 6, 8, 10, 12]),
     "oort": _grid(penalty=[0.0, 1.0, 2.0, 4.0], window=[10, 20, 40]),
     "tifl": _grid(tiers=[2, 5], credits=[20, 50, 200], interval=[5, 20]),

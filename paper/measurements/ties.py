@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.rules.cold_start import ColdStart
+from fedelect.rules import ColdStart
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 

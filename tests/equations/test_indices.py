@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedelect.equations.indices import bp_ucb_index, ln_slot, noise_adjusted, ucb_index
 from fedelect.equations.top_k import top_k
 from fedelect.errors import AvailabilityError
-from fedelect.rules.election import elect
+from fedelect.rules import elect
 
 NAN = float("nan")
 

@@ -14,7 +14,7 @@ import pytest
 
 from fedelect.datasets import load_dataset
 from fedelect.records import SlotRecord, read_run, to_array
-from fedelect.rules.cold_start import cold_start_groups
+from fedelect.rules import cold_start_groups
 from fedelect.simulator import Plan, simulate, specify_selectors
 
 ROOT = Path(__file__).parents[2]

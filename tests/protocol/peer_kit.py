@@ -14,7 +14,7 @@ from fedelect.protocol import Peer, PeerConfig, State
 from fedelect.protocol.effects import Effect, Persist, Record, Send
 from fedelect.protocol.messages import BeliefMessage, GossipMessage, Message
 from fedelect.protocol.statements import SignedValue, Vote
-from fedelect.rules.cold_start import cold_start_groups
+from fedelect.rules import cold_start_groups
 
 PATHS = config(edges=PATH, seed=3)  # client 1 sits between 0 and 2; R = 3
 EVIDENCE = config(edges=PATH, reading="evidence")

@@ -9,9 +9,7 @@ from tests.protocol.election_kit import config, value
 from fedelect.errors import AvailabilityError
 from fedelect.protocol.election import decide
 from fedelect.protocol.statements import SignedValue
-from fedelect.rules import CohortStatistics
-from fedelect.rules.cold_start import ColdStart
-from fedelect.rules.election import elect
+from fedelect.rules import CohortStatistics, ColdStart, elect
 
 RING = tuple((n, (n + 1) % 6) for n in range(6))
 CONFIG = config(6, RING, exploration=0.3, seed=11)
@@ -42,7 +40,7 @@ def test_a_decision_does_not_depend_on_the_blinds(rule: str) -> None:
     shared = config(6, RING, rule=rule, seed=11)
     sets = CohortStatistics(2, forgetting=1.0, memory=96)
     for first in range(5):
-        sets.note((first, first + 1), first / 7, 0.0)
+        sets.add_reward((first, first + 1), first / 7, 0.0)
     played = (sets, tuple(range(6)))
     decisions = set()
     for number in range(4):

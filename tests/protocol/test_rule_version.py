@@ -47,7 +47,7 @@ def elected(budget: int, cohorts: int, slot: int, *, forgetting: float = 1.0, me
     different = [tuple(sorted(draws.permutation(CLIENTS - 1)[:budget].tolist())) for _ in range(cohorts)]
     tried: set[int] = set()
     for cohort in [*different, *different[: cohorts // 3]]:
-        played.note(cohort, 0.5 + 0.01 * float(draws.normal()) + sum(cohort) / (10.0 * CLIENTS * budget), 0.0)
+        played.add_reward(cohort, 0.5 + 0.01 * float(draws.normal()) + sum(cohort) / (10.0 * CLIENTS * budget), 0.0)
         tried.update(cohort)
     values = {n: value(shared, n % 8) for n in range(CLIENTS)}
     found = decide(
@@ -82,7 +82,7 @@ CONSTANTS: dict[int, dict[str, Any]] = {
         "smallest variance": 1e-6,
         "noises": (0.05, 0.15, 0.5, 1.5),
         "trust": 2.0,
-        "prior": {"level": 3.0, "additive": 0.7, "pairs": 0.5, "triples": 0.08, "own": 0.03, "hunch": 1.0},
+        "prior": {"level": 3.0, "additive": 0.7, "pairs": 0.5, "triples": 0.08, "own": 0.03, "surrogate": 1.0},
         "search": (40, 2, 2, 12, 256),
     },
 }

@@ -62,7 +62,9 @@ def evidence(
     return -0.5 * (np.linalg.slogdet(gram)[1] + size * math.log(misfit)), misfit / size
 
 
-def hunch(cohorts: list[Cohort], weights: Floats, losses: Floats, clients: int, judges: Sequence[int]) -> Floats:
+def surrogate_score(
+    cohorts: list[Cohort], weights: Floats, losses: Floats, clients: int, judges: Sequence[int]
+) -> Floats:
     """(all sets,) minus the mean square of the losses to be expected, judge by judge, in order of `combinations`."""
     budget = len(cohorts[0])
     sets = list(itertools.combinations(range(clients), budget))

@@ -16,7 +16,7 @@ import numpy as np
 from fedelect.analytics import democratized_feedback
 from fedelect.atlas import Atlas
 from fedelect.equations.indices import ln_slot
-from fedelect.rules.packing import unpack
+from fedelect.rules import unpack
 from fedelect.seeds import Draws, derive, rank_key, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
 from fedelect.vocabulary import Feedback, Floats, Ints

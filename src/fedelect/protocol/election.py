@@ -10,9 +10,16 @@ from fedelect.errors import AvailabilityError, LocalProtocolError
 from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import ElectionSettings, PeerConfig
 from fedelect.protocol.statements import SignedValue
-from fedelect.rules import COLD_START_LIMIT, CohortStatistics, SetPrior, belief_value, elect_set
-from fedelect.rules.cold_start import ColdStart
-from fedelect.rules.election import Election, elect
+from fedelect.rules import (
+    COLD_START_LIMIT,
+    CohortStatistics,
+    ColdStart,
+    Election,
+    SetPrior,
+    belief_value,
+    elect,
+    elect_set,
+)
 from fedelect.vocabulary import Floats, Ints
 
 

@@ -97,7 +97,7 @@ class Appraisals:
         self._count()
         played, tried = self._played.copy(), set(self._tried)
         if self._trained is not None and not math.isnan(worth):
-            played.note(self._trained, worth, 0.0)
+            played.add_reward(self._trained, worth, 0.0)
             tried.update(self._trained)
         return played, tuple(sorted(tried))
 
@@ -111,7 +111,7 @@ class Appraisals:
                 if appraisal is None:
                     return
                 if not math.isnan(appraisal.worth):  # else nobody judged it: nothing is learnt of that cohort
-                    self._played.note(self._trained, appraisal.worth, 0.0)
+                    self._played.add_reward(self._trained, appraisal.worth, 0.0)
                     self._tried.update(self._trained)
             self._last, self._trained = certificate.identity, certificate.cohort
 

@@ -1,25 +1,30 @@
-"""The value of a cohort as a smooth function of the *set*: what was learnt of one cohort tells of those like it.
+"""What selectors and peers compute alike: the cold start, the election by index, the election by the value of a set.
 
-Every operation is exactly rounded (+, -, *, /, sqrt, `math.fsum`) and in a fixed order, none that rounds is left to a
-linear-algebra library, so that machines of different make choose the same cohort to the bit and peers can each
+Every operation of an election is exactly rounded (+, -, *, /, sqrt, `math.fsum`) and in a fixed order; none that rounds
+is left to a linear-algebra library. So different machines elect the same cohort, bit for bit, and each peer can
 compute it alone.
 """
 
 from fedelect.rules.cohort_statistics import COLD_START_LIMIT, CohortStatistics
-from fedelect.rules.posterior import SetPosterior, SetPrior
-from fedelect.rules.search import best_set
-from fedelect.rules.set_value import RULE_VERSION, belief_value, elect_set
-from fedelect.rules.surrogate import LossSurrogate, loss_surrogate
+from fedelect.rules.cold_start import ColdStart, cold_start_groups
+from fedelect.rules.election import RULE_VERSION, Election, belief_value, elect, elect_set
+from fedelect.rules.packing import pack, unpack
+from fedelect.rules.posterior import SetPrior
+from fedelect.rules.surrogate import LossSurrogate, fit_loss_surrogate
 
 __all__ = [
     "COLD_START_LIMIT",
     "RULE_VERSION",
     "CohortStatistics",
+    "ColdStart",
+    "Election",
     "LossSurrogate",
-    "SetPosterior",
     "SetPrior",
     "belief_value",
-    "best_set",
+    "cold_start_groups",
+    "elect",
     "elect_set",
-    "loss_surrogate",
+    "fit_loss_surrogate",
+    "pack",
+    "unpack",
 ]

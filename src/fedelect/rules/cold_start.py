@@ -1,7 +1,7 @@
 """The cold start: every client trains once before any index is used (Algorithm 1, Appendix C).
 
-Clients are split at random into ceil(N / K) groups; the last is filled up from the others. The split depends on
-the seed alone, so a saved state need not hold it and every peer can compute it.
+Clients are split at random into ceil(N / K) groups; the last is filled up from the others. The split depends on the
+seed alone, so it is not saved and every peer can compute it.
 """
 
 import numpy as np
@@ -12,11 +12,11 @@ from fedelect.vocabulary import Cohort, Ints
 
 
 def cold_start_groups(clients: int, budget: int, seed: int | str) -> Ints:
-    """The cold-start groups, in the order in which they are played.
+    """Split the clients into cold-start groups, in the order in which they are played.
 
     Returns:
-        (ceil(clients / budget), budget) client numbers, each row sorted. Every client is in at least one row;
-        in the last row those that fill it up are drawn from the other rows.
+        (ceil(clients / budget), budget) client numbers, each row sorted. Every client is in at least one row; the
+        last row is filled up from the others.
     """
     rng = stream(seed, "cold-start")
     order = rng.permutation(clients)
@@ -28,9 +28,9 @@ def cold_start_groups(clients: int, budget: int, seed: int | str) -> Ints:
 
 
 class ColdStart:
-    """Which clients have been tried, and which cohort tries the next ones.
+    """Tracks which clients have been tried, and gives the cohorts that try the others.
 
-    Nothing here needs saving but the set of clients tried.
+    The clients tried are all that needs saving.
     """
 
     def __init__(self, clients: int, budget: int, seed: int | str) -> None:
@@ -41,7 +41,7 @@ class ColdStart:
         self._first = 0  # no group before this one has an untried member
 
     def mark_tried(self, cohort: Cohort) -> None:
-        """Note that these clients have been tried."""
+        """Mark these clients as tried."""
         members = list(cohort)
         self._untried -= int(np.count_nonzero(~self._tried[members]))
         self._tried[members] = True
@@ -51,20 +51,20 @@ class ColdStart:
         return tuple(self._groups[number].tolist())
 
     def group_number(self, cohort: Cohort) -> int:
-        """The number of the planned group, not yet wholly tried, that is this cohort; -1 if it is none."""
+        """Number of the planned group with an untried member that equals this cohort; -1 if there is none."""
         for number in range(self._first, len(self._groups)):
             if self.group(number) == cohort:
                 return number
         return -1
 
     def next_cohort(self, slot: int, available: NDArray[np.bool_] | None = None) -> Cohort | None:
-        """The cohort that tries the next clients, or None when no client that is there is untried.
+        """Return the cohort that tries the next clients, or None if no available client is untried.
 
-        The next group that is fully available; else untried clients that are available, filled up with others.
+        It is the next group that is fully available, else available untried clients filled up with others.
 
         Args:
-            slot: The slot to fill; names the stream that fills up.
-            available: (N,) mask of the clients that are there; None means all. Holds at least K of them.
+            slot: The slot to choose for; names the random stream that fills up.
+            available: (N,) mask of the available clients, at least K; None means all.
         """
         if not self._untried:
             return None
@@ -75,9 +75,9 @@ class ColdStart:
         for group in self._groups[self._first :]:
             if available[group].all() and not self._tried[group].all():
                 return tuple(group.tolist())
-        return self._improvised(slot, available)
+        return self._improvise(slot, available)
 
-    def _improvised(self, slot: int, available: NDArray[np.bool_]) -> Cohort | None:
+    def _improvise(self, slot: int, available: NDArray[np.bool_]) -> Cohort | None:
         fresh = np.flatnonzero(available & ~self._tried)
         if not fresh.size:
             return None

@@ -1,4 +1,4 @@
-"""Linear algebra by exactly rounded operations in a fixed order: the same bits on machines of different make."""
+"""Linear algebra by exactly rounded operations in a fixed order: the same bits on all machines."""
 
 import decimal
 import math
@@ -11,7 +11,7 @@ _LN_2 = 0.6931471805599453
 
 
 def membership(cohorts: Ints, pool: Ints) -> Floats:
-    """(n, P) 1 where a cohort (n, K) holds a client of `pool` (P,) (sorted), else 0."""
+    """(n, P) 1 where a cohort of `cohorts` (n, K) contains the client of `pool` (P,), sorted; else 0."""
     places = np.minimum(np.searchsorted(pool, cohorts), pool.size - 1)
     rows = np.zeros((len(cohorts), pool.size))
     inside = pool[places] == cohorts
@@ -21,13 +21,13 @@ def membership(cohorts: Ints, pool: Ints) -> Floats:
 
 
 def members(rows: Floats, columns: Ints, budget: int) -> Ints:
-    """(m, K) client numbers of sets (m, P) given by membership over the clients `columns` (P,); each holds `budget`."""
+    """(m, K) client numbers of sets (m, P) of `budget` members, given by membership over the clients `columns` (P,)."""
     numbers: Ints = columns[np.nonzero(rows)[1]].reshape(len(rows), budget)
     return numbers
 
 
 class Factor:
-    """A symmetric positive definite matrix A (n, n), taken apart by elimination: A = L D L', L unit lower triangular.
+    """Factorisation A = L D L' of a symmetric positive definite matrix (n, n), L unit lower triangular.
 
     Attributes:
         pivots: (n,) the diagonal of D.
@@ -42,8 +42,8 @@ class Factor:
             self.inverse[pivot + 1 :, : pivot + 1] -= ratio[:, None] * self.inverse[pivot, : pivot + 1]
         self.pivots: Floats = np.diag(work).copy()
 
-    def halfway(self, columns: Floats) -> Floats:
-        """L^-1 C for columns C (n, m), so that C' A^-1 C is the sum of its squared rows over the pivots."""
+    def solve_lower(self, columns: Floats) -> Floats:
+        """L^-1 C for columns C (n, m); C' A^-1 C is the sum of its squared rows over the pivots."""
         result = np.zeros_like(columns)
         for place, row in enumerate(columns):
             result[place:] += self.inverse[place:, place][:, None] * row
@@ -52,7 +52,7 @@ class Factor:
     def solve(self, columns: Floats) -> Floats:
         """A^-1 C for columns C (n, m)."""
         result = np.zeros_like(columns)
-        for place, row in enumerate(self.halfway(columns)):
+        for place, row in enumerate(self.solve_lower(columns)):
             result[: place + 1] += (self.inverse[place, : place + 1] / self.pivots[place])[:, None] * row
         return result
 
@@ -66,12 +66,12 @@ class Factor:
 
 
 def ln(number: float) -> float:
-    """Natural logarithm, correctly rounded, which that of a platform need not be."""
+    """Natural logarithm, correctly rounded on every platform."""
     return float(decimal.Context(prec=25).ln(decimal.Decimal(number)))
 
 
 def weighted_rows(matrix: Floats, weights: Floats) -> Floats:
-    """(m,) sum of the rows of `matrix` (n, m), each times its weight (n,), added one after the other."""
+    """(m,) sum of the rows of `matrix` (n, m) times their weights (n,), added in order."""
     total = np.zeros(matrix.shape[1])
     for row, weight in zip(matrix, weights, strict=True):
         total += row * weight

@@ -12,12 +12,12 @@ from fedelect.errors import StateError
 
 
 def pack(array: NDArray[Any], dtype: str) -> str:
-    """`array`, flattened, as text; `dtype` is a little-endian type such as "<f8"."""
+    """Pack `array`, flattened, into text; `dtype` is a little-endian type such as "<f8"."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array, dtype=dtype).tobytes())).decode("ascii")
 
 
 def unpack(text: object, dtype: str, *, size: int, what: str) -> NDArray[Any]:
-    """The `size` values packed in `text`; StateError if it holds anything else."""
+    """Unpack the `size` values in `text`; StateError if it does not hold exactly these."""
     try:
         if not isinstance(text, str):
             raise TypeError(f"expected text, got {type(text).__name__}")

@@ -24,7 +24,7 @@ from fedelect.errors import (
     StaleSelectionError,
     StateError,
 )
-from fedelect.rules.packing import pack, unpack
+from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.parameters import record_arguments
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, as_int, check_budget

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.rules.cold_start import ColdStart
-from fedelect.rules.election import elect
+from fedelect.rules import ColdStart, elect
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.parameters import as_exploration
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal

@@ -1,7 +1,7 @@
-"""The arms (cohorts) that have been played, kept one by one: O(T K) memory for T slots.
+"""Statistics of the arms (cohorts) played, O(T K) memory for T slots, and of the noise on their rewards.
 
-Arms with the same number of pulls keep their order by mean whatever the slot, so the best index is found among the
-best means of each number of pulls; there are few such numbers (at most about sqrt(2 T)).
+Arms with equal pulls keep their order by mean in all slots, so the best index is among the best means for each number
+of pulls; there are at most about sqrt(2 T) such numbers.
 """
 
 import bisect
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.equations.indices import ucb_index
-from fedelect.rules.packing import pack, unpack
+from fedelect.equations.indices import noise_adjusted, ucb_index
+from fedelect.rules import pack, unpack
 from fedelect.selectors.base import Available
 from fedelect.vocabulary import Cohort
 
@@ -76,32 +76,32 @@ class PlayedArms:
         return cohort in self._arms
 
     def among(self, available: Available) -> "PlayedArms":
-        """The arms whose members are all available; these arms themselves if everybody is."""
+        """Return the arms whose members are all available; `self` if all clients are."""
         if available is None:
             return self
-        there = PlayedArms(self._budget)
+        remaining = PlayedArms(self._budget)
         for cohort, (total, pulls) in self._arms.items():
             if available[list(cohort)].all():
-                there.put(cohort, total=total, pulls=pulls)
-        return there
+                remaining.add_arm(cohort, total=total, pulls=pulls)
+        return remaining
 
     def cohorts(self) -> list[Cohort]:
         """The arms, in the order in which they were first played."""
         return list(self._arms)
 
-    def put(self, cohort: Cohort, *, total: float, pulls: int) -> None:
-        """Enter an arm that is not there yet."""
+    def add_arm(self, cohort: Cohort, *, total: float, pulls: int) -> None:
+        """Add an arm that has no statistics yet."""
         self._arms[cohort] = (total, pulls)
         self._ranks[pulls].add(total / pulls, cohort)
 
-    def reward(self, cohort: Cohort, reward: float) -> None:
-        """Add one more reward to an arm that is there."""
+    def add_reward(self, cohort: Cohort, reward: float) -> None:
+        """Add a reward to an arm that has statistics."""
         total, pulls = self._arms[cohort]
         self._ranks[pulls].remove(total / pulls, cohort)
-        self.put(cohort, total=total + reward, pulls=pulls + 1)
+        self.add_arm(cohort, total=total + reward, pulls=pulls + 1)
 
     def best(self, *, slot: int, exploration: float) -> BestPlayed:
-        """The arms with the highest index mean + mu * sqrt(ln t / Pi); eq. `ucb-index`."""
+        """Return the arms with the highest index mean + mu * sqrt(ln t / Pi); eq. `ucb-index`."""
         best, runs = float("-inf"), []
         for pulls in sorted(self._ranks):
             rank = self._ranks[pulls]
@@ -115,8 +115,8 @@ class PlayedArms:
                 runs.append(rank.by_mean[mean])
         return BestPlayed(best, runs)
 
-    def memory(self) -> dict[str, Any]:
-        """The arms as JSON-able values."""
+    def state(self) -> dict[str, Any]:
+        """Return the arms as JSON-able values."""
         figures = list(self._arms.values())
         return {
             "arms": len(self._arms),
@@ -125,11 +125,37 @@ class PlayedArms:
             "pulls": pack(np.array([pulls for _, pulls in figures]), "<u4"),
         }
 
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Take back what `memory` gave."""
-        size = int(memory["arms"])
-        members = unpack(memory["members"], "<u4", size=size * self._budget, what="arms").reshape(size, self._budget)
-        totals = unpack(memory["totals"], "<f8", size=size, what="reward totals")
-        pulls = unpack(memory["pulls"], "<u4", size=size, what="pulls")
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace the arms by those that `state` returned."""
+        size = int(state["arms"])
+        members = unpack(state["members"], "<u4", size=size * self._budget, what="arms").reshape(size, self._budget)
+        totals = unpack(state["totals"], "<f8", size=size, what="reward totals")
+        pulls = unpack(state["pulls"], "<u4", size=size, what="pulls")
         for cohort, total, count in zip(members.tolist(), totals.tolist(), pulls.tolist(), strict=True):
-            self.put(tuple(cohort), total=total, pulls=count)
+            self.add_arm(tuple(cohort), total=total, pulls=count)
+
+
+class RewardNoise:
+    """Mean variance of the noise that was added to the rewards so far (for privacy, say)."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._rewards = 0
+
+    def add(self, standard_deviation: float) -> None:
+        """Add the noise of one more reward."""
+        self._total += standard_deviation**2
+        self._rewards += 1
+
+    def adjust(self, exploration: float) -> float:
+        """Exploration weight under this noise; see `fedelect.equations.indices.noise_adjusted`."""
+        return noise_adjusted(exploration, self._total / max(self._rewards, 1))
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums as JSON-able values."""
+        return {"total": self._total, "rewards": self._rewards}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace the sums by those that `state` returned."""
+        self._total = float(state["total"])
+        self._rewards = int(state["rewards"])

@@ -13,14 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.indices import ucb_index
-from fedelect.rules.cold_start import ColdStart
-from fedelect.rules.packing import pack, unpack
+from fedelect.rules import ColdStart, pack, unpack
 from fedelect.seeds import Draws
 from fedelect.selectors.additive_arms import AdditiveArms
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.parameters import as_exploration
-from fedelect.selectors.played_arms import PlayedArms
-from fedelect.selectors.reward_noise import RewardNoise
+from fedelect.selectors.played_arms import PlayedArms, RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
@@ -65,7 +63,7 @@ class QuickInitUcb(AbstractSelector):
         group = self._cold.next_cohort(slot, available)
         if group is not None:
             return group, ()
-        exploration = self._noise.widen(self._exploration)
+        exploration = self._noise.adjust(self._exploration)
         fresh = self._fresh_arms(available)
         unplayed = fresh.best()
         played = self._played.among(available).best(slot=slot, exploration=exploration)
@@ -92,15 +90,15 @@ class QuickInitUcb(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._noise.note(feedback.reward_noise)
+        self._noise.add(feedback.reward_noise)
         if not selection.indices:
             self._cold_log.append((self._cold.group_number(selection.cohort), selection.cohort, feedback.reward))
             self._learn_scores(selection.cohort, feedback.reward)
         elif selection.cohort in self._played:
-            self._played.reward(selection.cohort, feedback.reward)
+            self._played.add_reward(selection.cohort, feedback.reward)
         else:
             initial = math.fsum(self._score[list(selection.cohort)].tolist()) / self.budget
-            self._played.put(selection.cohort, total=initial + feedback.reward, pulls=2)
+            self._played.add_arm(selection.cohort, total=initial + feedback.reward, pulls=2)
             if self._fresh is not None:
                 self._fresh.mark_played(selection.cohort)
             if self._fresh_among is not None and self._fresh_among[0][list(selection.cohort)].all():
@@ -125,8 +123,8 @@ class QuickInitUcb(AbstractSelector):
             "cold_improvised": len(improvised),
             "cold_members": pack(np.array(improvised), "<u4"),
             "cold_rewards": pack(np.array([reward for _, _, reward in self._cold_log]), "<f8"),
-            "played": self._played.memory(),
-            "noise": self._noise.memory(),
+            "played": self._played.state(),
+            "noise": self._noise.state(),
         }
 
     def _recall(self, memory: dict[str, Any]) -> None:
@@ -139,5 +137,5 @@ class QuickInitUcb(AbstractSelector):
             cohort = tuple(next(cohorts)) if number < 0 else self._cold.group(number)
             self._cold_log.append((number, cohort, reward))
             self._learn_scores(cohort, reward)
-        self._played.recall(memory["played"])
-        self._noise.recall(memory["noise"])
+        self._played.restore(memory["played"])
+        self._noise.restore(memory["noise"])

@@ -16,8 +16,7 @@ import numpy as np
 from fedelect.seeds import Draws
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.parameters import as_exploration
-from fedelect.selectors.played_arms import PlayedArms
-from fedelect.selectors.reward_noise import RewardNoise
+from fedelect.selectors.played_arms import PlayedArms, RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Selection, Signal
 
 
@@ -52,7 +51,7 @@ class SubsetUcb(AbstractSelector):
                 return self._untried(pool, draws), ()
             left = self._listed() if available is None else _untried_list(pool, self.budget, played)
             return left[draws.below(len(left))], ()
-        best = played.best(slot=slot, exploration=self._noise.widen(self._exploration))
+        best = played.best(slot=slot, exploration=self._noise.adjust(self._exploration))
         return best.pick(Draws(self.seed, "ties", slot).below(best.count)), (best.index,)
 
     def _untried(self, pool: Sequence[int], draws: Draws) -> Cohort:
@@ -68,20 +67,20 @@ class SubsetUcb(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._noise.note(feedback.reward_noise)
+        self._noise.add(feedback.reward_noise)
         if selection.cohort in self._played:
-            self._played.reward(selection.cohort, feedback.reward)
+            self._played.add_reward(selection.cohort, feedback.reward)
             return
-        self._played.put(selection.cohort, total=feedback.reward, pulls=1)
+        self._played.add_arm(selection.cohort, total=feedback.reward, pulls=1)
         if self._left is not None:
             del self._left[bisect.bisect_left(self._left, selection.cohort)]
 
     def _memory(self) -> dict[str, Any]:
-        return {"played": self._played.memory(), "noise": self._noise.memory()}
+        return {"played": self._played.state(), "noise": self._noise.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._played.recall(memory["played"])
-        self._noise.recall(memory["noise"])
+        self._played.restore(memory["played"])
+        self._noise.restore(memory["noise"])
 
 
 def _untried_list(pool: Sequence[int], budget: int, played: PlayedArms) -> list[Cohort]:

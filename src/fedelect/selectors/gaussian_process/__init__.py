@@ -1,4 +1,4 @@
-"""Our own selectors: they learn the value of the *set*, from every cohort they have seen."""
+"""Selectors by a Gaussian process over sets: every reward informs about all cohorts that share members."""
 
 from fedelect.selectors.gaussian_process.bp_gp import BpGp
 from fedelect.selectors.gaussian_process.loss_gp import LossGp

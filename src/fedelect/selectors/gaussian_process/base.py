@@ -1,18 +1,16 @@
-"""What the selectors by set value share: an opening, a ledger, the election."""
+"""Base of the selectors by a Gaussian process over sets: cold start, statistics, election."""
 
 from typing import Any
 
 from fedelect.errors import ConfigurationError
-from fedelect.rules import COLD_START_LIMIT, LossSurrogate, SetPrior, elect_set
-from fedelect.rules.cold_start import ColdStart
+from fedelect.rules import COLD_START_LIMIT, CohortStatistics, ColdStart, LossSurrogate, SetPrior, elect_set
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.gaussian_process.ledger import SetLedger, eligible
 from fedelect.selectors.parameters import as_exploration
 from fedelect.vocabulary import Cohort, as_int
 
 
-class AbstractSetProcess(AbstractSelector):
-    """Elects the cohort whose value, a Gaussian process over sets, may be highest."""
+class AbstractGaussianProcess(AbstractSelector):
+    """Elects the cohort with the highest acquisition value under a Gaussian process over sets."""
 
     def __init__(
         self,
@@ -34,14 +32,14 @@ class AbstractSetProcess(AbstractSelector):
         self._prior = prior
         self._cold = ColdStart(self.clients, self.budget, self.seed)
         self._tried: set[int] = set()
-        self._ledger = SetLedger(self.budget, forgetting=float(forgetting), memory=memory)
+        self._statistics = CohortStatistics(self.budget, forgetting=float(forgetting), memory=memory)
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        if len(self._ledger) < COLD_START_LIMIT:
+        if len(self._statistics) < COLD_START_LIMIT:
             cohort = self._cold.next_cohort(slot, available)
             if cohort is not None:
                 return cohort, ()
-        cohorts, means, weights, scatter, noise = self._ledger.evidence()
+        cohorts, means, weights, scatter, noise = self._statistics.evidence()
         election = elect_set(
             cohorts,
             means,
@@ -53,26 +51,26 @@ class AbstractSetProcess(AbstractSelector):
             seed=self.seed,
             prior=self._prior,
             added_noise=noise,
-            eligible=eligible(available),
-            hunch=self._hunch(),
+            eligible=None if available is None else self._candidates(available),
+            surrogate=self._surrogate(),
         )
         return election.cohort, election.indices
 
-    def _hunch(self) -> LossSurrogate | None:
-        """What side signals say of sets; None for a selector that hears none."""
+    def _surrogate(self) -> LossSurrogate | None:
+        """Score of sets from side signals; None for a selector without them."""
         return None
 
-    def _note(self, cohort: Cohort, value: float, noise_variance: float = 0.0) -> None:
-        self._ledger.note(cohort, value, noise_variance)
-        self._try(cohort)
+    def _add_reward(self, cohort: Cohort, value: float, noise_variance: float = 0.0) -> None:
+        self._statistics.add_reward(cohort, value, noise_variance)
+        self._mark_tried(cohort)
 
-    def _try(self, cohort: Cohort) -> None:
+    def _mark_tried(self, cohort: Cohort) -> None:
         self._cold.mark_tried(cohort)
         self._tried.update(cohort)
 
     def _memory(self) -> dict[str, Any]:
-        return {"tried": sorted(self._tried), "ledger": self._ledger.memory()}
+        return {"tried": sorted(self._tried), "ledger": self._statistics.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._try(tuple(map(int, memory["tried"])))
-        self._ledger.recall(memory["ledger"])
+        self._mark_tried(tuple(map(int, memory["tried"])))
+        self._statistics.restore(memory["ledger"])

@@ -1,28 +1,28 @@
-"""BP-GP, the democratized counterpart of Set GP: the same election from gossiped beliefs alone."""
+"""BP-GP, the democratized counterpart of Set GP: the same election, from gossiped beliefs only."""
 
 from typing import ClassVar, final
 
 from fedelect.errors import MissingSignalError
 from fedelect.rules import SetPrior, belief_value
-from fedelect.selectors.gaussian_process.base import AbstractSetProcess
+from fedelect.selectors.gaussian_process.base import AbstractGaussianProcess
 from fedelect.vocabulary import Feedback, Selection, Signal
 
 
 @final
-class BpGp(AbstractSetProcess):
-    """As `SetGp`, with the mean root of the gossiped beliefs in the place of the average opinion.
+class BpGp(AbstractGaussianProcess):
+    """As `SetGp`, with the mean root of the gossiped beliefs instead of the average opinion.
 
-    What BP-UCB gossips is enough: from the map of beliefs that the peers agree on in each slot everybody computes the
-    same value of the set that trained (`belief_value`), and from the cohorts agreed on and these values the same next
-    cohort (`elect_set`, exactly rounded). No client tells more than under BP-UCB, and no server hears of it.
+    What BP-UCB gossips is enough. From the beliefs agreed on in each slot, every peer computes the same value of the
+    set that trained (`belief_value`); from the cohorts and these values it computes the same next cohort (`elect_set`,
+    exactly rounded). Clients reveal no more than under BP-UCB, and the server learns nothing of it.
 
     Args:
         clients: N.
         budget: K.
-        exploration: How much to hope for, as in `SetGp`.
-        forgetting: What is left of a value's weight after each slot; below 1 where values drift (warm start).
-        memory: Most cohorts remembered.
-        seed: Fixes opening, random starts and ties.
+        exploration: Exploration weight of the acquisition value.
+        forgetting: Factor on a value's weight after each slot; below 1 where values drift (warm start).
+        memory: Most cohorts kept.
+        seed: Fixes cold start, random starts and ties.
     """
 
     version: ClassVar[int] = 2
@@ -54,4 +54,4 @@ class BpGp(AbstractSetProcess):
         value = belief_value(feedback.beliefs)
         if value is None:
             raise MissingSignalError("BpGp needs at least one client's belief, this feedback holds none; use abandon()")
-        self._note(selection.cohort, value)
+        self._add_reward(selection.cohort, value)

@@ -1,36 +1,35 @@
-"""Loss GP: Set GP that also listens to every client's loss."""
+"""Loss GP: Set GP with a surrogate fitted to the clients' losses."""
 
 from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.rules import LossSurrogate, SetPrior, loss_surrogate
-from fedelect.rules.packing import pack, unpack
+from fedelect.rules import LossSurrogate, SetPrior, fit_loss_surrogate, pack, unpack
 from fedelect.seeds import Draws
-from fedelect.selectors.gaussian_process.base import AbstractSetProcess
+from fedelect.selectors.gaussian_process.base import AbstractGaussianProcess
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
-JUDGES = 128
-"""Most clients whose losses are listened to; where there are more, that many of them, drawn once."""
+MOST_REPORTERS = 128
+"""Most clients whose losses are used; of more clients, so many are drawn once."""
 
 
 @final
-class LossGp(AbstractSetProcess):
-    """As `SetGp`, with a hunch of what a set is worth from the losses that the clients report.
+class LossGp(AbstractGaussianProcess):
+    """As `SetGp`, with a surrogate of a set's value from the losses that the clients report.
 
-    All clients judge the trained model anyway. The loss of each on its own training samples tells more than the average
-    opinion: which clients a cohort serves, and so who is like whom. Fitted over the cohorts played, the losses give the
-    sum of their squares to be expected for every other set (`fedelect.rules.surrogate`); the process takes
-    it as one more feature, and corrects it by the rewards. A loss that is missing counts as usual for that client.
+    A client's loss on its own training samples shows which cohorts serve it, and so which clients are alike: more than
+    the average opinion does. Fitted to the cohorts played, the losses give the expected sum of their squares for every
+    other set (`fedelect.rules.surrogate`). The process takes this score as a linear feature, which the rewards correct.
+    A missing loss counts as that client's mean.
 
     Args:
         clients: N.
         budget: K.
-        exploration: How much to hope for, as in `SetGp`.
-        forgetting: What is left of a reward's weight after each slot; below 1 where rewards drift (warm start).
-        memory: Most cohorts remembered.
-        hunch: Prior variance of the hunch's part in a value, where that of the members' worth is 0.7.
-        seed: Fixes opening, random starts and ties.
+        exploration: Exploration weight of the acquisition value.
+        forgetting: Factor on a reward's weight after each slot; below 1 where rewards drift (warm start).
+        memory: Most cohorts kept.
+        surrogate: Prior variance of the surrogate's coefficient; that of the sum over members is 0.7.
+        seed: Fixes cold start, random starts and ties.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward", "loss"})
@@ -44,7 +43,7 @@ class LossGp(AbstractSetProcess):
         exploration: float = 2.0,
         forgetting: float = 1.0,
         memory: int = 96,
-        hunch: float = 0.5,
+        surrogate: float = 0.5,
         seed: int,
     ) -> None:
         super().__init__(
@@ -53,33 +52,35 @@ class LossGp(AbstractSetProcess):
             exploration=exploration,
             forgetting=forgetting,
             memory=memory,
-            prior=SetPrior(hunch=hunch),
+            prior=SetPrior(surrogate=surrogate),
             seed=seed,
         )
-        self._judges = np.array(Draws(self.seed, "judges").sample(self.clients, min(self.clients, JUDGES)))
+        self._reporters = np.array(Draws(self.seed, "judges").sample(self.clients, min(self.clients, MOST_REPORTERS)))
         self._losses: dict[Cohort, Floats] = {}  # (2, J) weighted sum and weight of the losses after each cohort
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None and feedback.loss is not None  # declared in `needs`
-        self._note(selection.cohort, feedback.reward, feedback.reward_noise**2)
-        heard = feedback.loss[self._judges]
+        self._add_reward(selection.cohort, feedback.reward, feedback.reward_noise**2)
+        heard = feedback.loss[self._reporters]
         there = ~np.isnan(heard)
-        fade = self._ledger.forgetting
-        kept = self._losses.get(selection.cohort, np.zeros((2, self._judges.size)))
+        fade = self._statistics.forgetting
+        kept = self._losses.get(selection.cohort, np.zeros((2, self._reporters.size)))
         self._losses[selection.cohort] = fade * kept + np.stack([np.where(there, heard, 0.0), there])
-        self._losses = {cohort: self._losses[cohort] for cohort in self._ledger.cohorts()}
+        self._losses = {cohort: self._losses[cohort] for cohort in self._statistics.cohorts()}
 
-    def _hunch(self) -> LossSurrogate | None:
-        cohorts, _, weights, _, _ = self._ledger.evidence()
+    def _surrogate(self) -> LossSurrogate | None:
+        cohorts, _, weights, _, _ = self._statistics.evidence()
         sums = np.array(list(self._losses.values()))
         losses = np.where(sums[:, 1] > 0.0, sums[:, 0] / np.maximum(sums[:, 1], 1e-300), np.nan)
-        return loss_surrogate(cohorts, weights, losses, clients=self.clients, judges=self._judges, seed=self.seed)
+        return fit_loss_surrogate(
+            cohorts, weights, losses, clients=self.clients, reporters=self._reporters, seed=self.seed
+        )
 
     def _memory(self) -> dict[str, Any]:
         return super()._memory() | {"losses": pack(np.array(list(self._losses.values())), "<f8")}
 
     def _recall(self, memory: dict[str, Any]) -> None:
         super()._recall(memory)
-        cohorts, judges = self._ledger.cohorts(), self._judges.size
-        sums = unpack(memory["losses"], "<f8", size=len(cohorts) * 2 * judges, what="losses").astype(np.float64)
-        self._losses = dict(zip(cohorts, sums.reshape(len(cohorts), 2, judges), strict=True))
+        cohorts, reporters = self._statistics.cohorts(), self._reporters.size
+        sums = unpack(memory["losses"], "<f8", size=len(cohorts) * 2 * reporters, what="losses").astype(np.float64)
+        self._losses = dict(zip(cohorts, sums.reshape(len(cohorts), 2, reporters), strict=True))

@@ -1,40 +1,41 @@
-"""Set GP, fedelect's own: a Gaussian process over the sets, the next cohort by what may be hoped for of it."""
+"""Set GP, fedelect's own: a Gaussian process over sets; the next cohort maximises its acquisition value."""
 
 from typing import ClassVar, final
 
 from fedelect.rules import SetPrior
-from fedelect.selectors.gaussian_process.base import AbstractSetProcess
+from fedelect.selectors.gaussian_process.base import AbstractGaussianProcess
 from fedelect.vocabulary import Feedback, Selection, Signal
 
 
 @final
-class SetGp(AbstractSetProcess):
-    """The cohort S with the highest posterior mean of its value f(S) + exploration * what one more reward may move it.
+class SetGp(AbstractGaussianProcess):
+    """Elects the cohort S with the highest posterior mean of f(S) + exploration * deviation of its next update.
 
-    Quick-Init UCB learns of an arm by playing that very arm. Here every reward tells of all cohorts that share members
-    with the one that trained: f is a sum over members, pairs and triples of members and of a deviation of the set's
-    own, a Gaussian process whose covariance depends on the overlap alone (`fedelect.rules`). After an
-    opening in which every client trains once (at most 16 slots) the maximum of the bound is sought by exchange of
-    members from several starts; where more than 40 clients are there, only the 40 (or 2 K) of the highest own bounds
-    are looked at. Scale and noise of the rewards are learnt; noise that was added to them (`Feedback.reward_noise`) is
-    taken into account.
+    Quick-Init UCB learns about an arm by playing that arm. Here every reward informs about all cohorts that share
+    members: f is a sum over members, pairs, triples and a deviation of the set itself, a Gaussian process whose
+    covariance depends on the overlap only (`fedelect.rules`). After a cold start in which every client trains once (at
+    most 16 slots), the maximum is searched by swaps of members from several starts; of more than 40 clients, only the
+    40 (or 2 K) with the highest indices are considered. Scale and noise of the rewards are learnt; noise added to them
+    (`Feedback.reward_noise`) is taken into account.
 
     Args:
         clients: N.
         budget: K.
-        exploration: How much to hope for.
-        forgetting: What is left of a reward's weight after each slot; below 1 where rewards drift (warm start).
-        memory: Most cohorts remembered; a decision takes memory^2 time for each set looked at.
-        additive: Prior variance of the sum of the members' worth; of these four only the proportions count.
-        pairs: Prior variance of what pairs add to it.
-        triples: Prior variance of what triples add to it.
-        own: Prior variance of what only this set has.
-        seed: Fixes opening, random starts and ties.
+        exploration: Exploration weight of the acquisition value.
+        forgetting: Factor on a reward's weight after each slot; below 1 where rewards drift (warm start).
+        memory: Most cohorts kept; a decision takes memory^2 time for each set considered.
+        additive: Prior variance of the sum over members; of these four only the proportions count.
+        pairs: Prior variance of the interactions of two members.
+        triples: Prior variance of the interactions of three members.
+        own: Prior variance of the deviation of the set itself.
+        seed: Fixes cold start, random starts and ties.
     """
 
     version: ClassVar[int] = 2
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
-    advice: ClassVar[str] = "The server may see the average opinion (FL&FA): every cohort tells of all like it."
+    advice: ClassVar[str] = (
+        "The server may see the average opinion (FL&FA): every reward informs about all similar cohorts."
+    )
 
     def __init__(
         self,
@@ -62,4 +63,4 @@ class SetGp(AbstractSetProcess):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._note(selection.cohort, feedback.reward, feedback.reward_noise**2)
+        self._add_reward(selection.cohort, feedback.reward, feedback.reward_noise**2)

@@ -4,9 +4,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from fedelect.rules import CohortStatistics
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.gaussian_process.ledger import SetLedger
 from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import Feedback, Floats, Selection, Signal
 
@@ -37,18 +37,20 @@ class AdditiveThompson(AbstractSelector):
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._spread = as_float("spread", spread, low=1e-6, high=1e6)
         self._noise = as_float("noise", noise, low=1e-6, high=1e6)
-        self._ledger = SetLedger(self.budget, forgetting=1.0, memory=int(as_float("memory", memory, low=2, high=1e6)))
+        self._statistics = CohortStatistics(
+            self.budget, forgetting=1.0, memory=int(as_float("memory", memory, low=2, high=1e6))
+        )
 
     def _choose(self, slot: int, available: Available) -> Choice:
         rng = stream(self.seed, "worths", slot)
         worths = self._spread * rng.standard_normal(self.clients)
-        if len(self._ledger):
+        if len(self._statistics):
             worths = self._conditioned(worths, rng)
         return self._pick_best(worths, slot, self._candidates(available)), ()
 
     def _conditioned(self, worths: Floats, rng: np.random.Generator) -> Floats:
         """A draw from the prior, moved to a draw from the posterior."""
-        cohorts, means, weights, _, added = self._ledger.evidence()
+        cohorts, means, weights, _, added = self._statistics.evidence()
         members = np.zeros((len(cohorts), self.clients))
         np.put_along_axis(members, cohorts, 1.0, axis=1)
         variance = self._spread**2
@@ -62,10 +64,10 @@ class AdditiveThompson(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._ledger.note(selection.cohort, feedback.reward, feedback.reward_noise**2)
+        self._statistics.add_reward(selection.cohort, feedback.reward, feedback.reward_noise**2)
 
     def _memory(self) -> dict[str, Any]:
-        return self._ledger.memory()
+        return self._statistics.state()
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._ledger.recall(memory)
+        self._statistics.restore(memory)

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from fedelect.rules.cold_start import ColdStart
+from fedelect.rules import ColdStart
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.parameters import as_exploration
-from fedelect.selectors.reward_noise import RewardNoise
+from fedelect.selectors.played_arms import RewardNoise
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 
@@ -42,7 +42,7 @@ class ClientUcb(AbstractSelector):
         """(N,) the clients' indices in `slot`; infinite where a client has never trained."""
         pulls = self.arrays["pulls"]
         tried = np.maximum(pulls, 1.0)
-        bonus = self._noise.widen(self._exploration) * np.sqrt(1.5 * math.log(slot) / tried)
+        bonus = self._noise.adjust(self._exploration) * np.sqrt(1.5 * math.log(slot) / tried)
         indices: Floats = np.where(pulls > 0.0, self.arrays["total"] / tried + bonus, np.inf)
         return indices
 
@@ -56,16 +56,16 @@ class ClientUcb(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None  # declared in `needs`
-        self._noise.note(feedback.reward_noise)
+        self._noise.add(feedback.reward_noise)
         members = list(selection.cohort)
         self.arrays["pulls"][members] += 1.0
         self.arrays["total"][members] += feedback.reward
         self._cold.mark_tried(selection.cohort)
 
     def _memory(self) -> dict[str, Any]:
-        return {"noise": self._noise.memory()}
+        return {"noise": self._noise.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._noise.recall(memory["noise"])
+        self._noise.restore(memory["noise"])
         tried: Cohort = tuple(np.flatnonzero(self.arrays["pulls"]).tolist())
         self._cold.mark_tried(tried)

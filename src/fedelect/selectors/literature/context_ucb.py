@@ -57,10 +57,10 @@ class ContextUcb(AbstractSelector):
         for name in _FEATURES:
             self._update_known(name, getattr(feedback, name))
         members = list(selection.cohort)
-        self._ridge.note(self._contexts()[members], np.full(len(members), feedback.reward))
+        self._ridge.add(self._contexts()[members], np.full(len(members), feedback.reward))
 
     def _memory(self) -> dict[str, Any]:
-        return {"ridge": self._ridge.memory()}
+        return {"ridge": self._ridge.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._ridge.recall(memory["ridge"])
+        self._ridge.restore(memory["ridge"])

@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.rules.packing import pack, unpack
+from fedelect.rules import pack, unpack
 from fedelect.vocabulary import Floats
 
 
 class Ridge:
-    """H = I + sum of x x^T and b = sum of y x, from which estimates and their widths follow.
+    """Ridge regression: H = I + sum of x x^T and b = sum of y x, their estimates and confidence widths.
 
     Args:
-        features: How many.
+        features: F, the number of features.
     """
 
     def __init__(self, features: int) -> None:
@@ -20,8 +20,8 @@ class Ridge:
         self._square = np.eye(features)
         self._cross = np.zeros(features)
 
-    def note(self, contexts: Floats, targets: Floats) -> None:
-        """Take in contexts (m, F) and what came of them (m,)."""
+    def add(self, contexts: Floats, targets: Floats) -> None:
+        """Add contexts (m, F) and their targets (m,)."""
         self._square = self._square + contexts.T @ contexts
         self._cross = self._cross + contexts.T @ targets
 
@@ -32,16 +32,16 @@ class Ridge:
         widths: Floats = np.sqrt(np.maximum(((contexts @ inverse) * contexts).sum(axis=1), 0.0))
         return means, widths
 
-    def memory(self) -> dict[str, Any]:
-        """H and b as JSON-able values."""
+    def state(self) -> dict[str, Any]:
+        """Return H and b as JSON-able values."""
         return {"square": pack(self._square, "<f8"), "cross": pack(self._cross, "<f8")}
 
-    def recall(self, memory: dict[str, Any]) -> None:
-        """Take back what `memory` gave."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace H and b by those that `state` returned."""
         size = self._features
-        square = unpack(memory["square"], "<f8", size=size * size, what="regression")
+        square = unpack(state["square"], "<f8", size=size * size, what="regression")
         self._square = square.reshape(size, size)
-        self._cross = unpack(memory["cross"], "<f8", size=size, what="regression")
+        self._cross = unpack(state["cross"], "<f8", size=size, what="regression")
 
 
 def fill_missing(values: Floats) -> Floats:

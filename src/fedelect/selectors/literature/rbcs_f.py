@@ -96,7 +96,7 @@ class RbcsF(AbstractSelector):
         self._update_known("upload_s", upload)
         members = np.array(selection.cohort)
         told = members[~np.isnan(seconds[members])]
-        self._ridge.note(self._contexts()[told], seconds[told])
+        self._ridge.add(self._contexts()[told], seconds[told])
         self._elected(selection.cohort)
 
     def _abandon(self, selection: Selection) -> None:
@@ -108,7 +108,7 @@ class RbcsF(AbstractSelector):
         self.arrays["queue"] = np.maximum(self.arrays["queue"] + self._share - served, 0.0)
 
     def _memory(self) -> dict[str, Any]:
-        return {"ridge": self._ridge.memory()}
+        return {"ridge": self._ridge.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._ridge.recall(memory["ridge"])
+        self._ridge.restore(memory["ridge"])

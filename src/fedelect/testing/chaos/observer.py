@@ -131,7 +131,7 @@ class Observer:
         tried: set[int] = set()
         for one, worth in zip(history, [*worths, worth_of(values, config.clients)], strict=False):
             if not math.isnan(worth):
-                played.note(one.cohort, worth, 0.0)
+                played.add_reward(one.cohort, worth, 0.0)
                 tried.update(one.cohort)
         known = (played, tuple(sorted(tried)))
         follows = decide(values, pulls=peer.chain.pulls, config=config, slot=statement.slot, played=known).cohort

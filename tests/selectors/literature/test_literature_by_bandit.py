@@ -49,7 +49,7 @@ def test_additive_thompson_draws_from_the_posterior_of_the_regression() -> None:
     played: list[tuple[Cohort, float]] = [((0, 1), 0.9), ((0, 2), 0.7), ((1, 3), 0.5), ((2, 3), 0.4)]
     selector = AdditiveThompson(clients=4, budget=2, spread=0.2, noise=0.1, seed=1)
     for cohort, reward in played:
-        selector._ledger.note(cohort, reward, 0.0)
+        selector._statistics.add_reward(cohort, reward, 0.0)
     draws = np.array(
         [selector._conditioned(0.2 * (rng := stream(seed, "draw")).standard_normal(4), rng) for seed in range(4000)]
     )
@@ -64,7 +64,7 @@ def test_additive_thompson_draws_from_the_posterior_of_the_regression() -> None:
 
 def test_ridge_regression_and_its_widths_are_worked_out_by_hand() -> None:
     ridge = Ridge(2)
-    ridge.note(np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([3.0, 5.0]))
+    ridge.add(np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([3.0, 5.0]))
     square = np.array([[3.0, 2.0], [2.0, 5.0]])  # I + sum of x x^T
     mean, width = ridge.estimate(np.array([[1.0, 1.0]]))
     assert mean == pytest.approx([np.array([1.0, 1.0]) @ np.linalg.solve(square, [8.0, 10.0])])

@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 from tests.reference import set_values as reference
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.rules import (
-    SetPosterior,
-    SetPrior,
-    belief_value,
-    best_set,
-    elect_set,
-    loss_surrogate,
-)
+from fedelect.rules import SetPrior, belief_value, elect_set, fit_loss_surrogate
 from fedelect.rules.exact_algebra import Factor, ln, membership
-from fedelect.rules.posterior import NOISES, TRUST
+from fedelect.rules.posterior import NOISES, TRUST, SetPosterior
+from fedelect.rules.search import find_best_set
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats
 
@@ -43,7 +37,7 @@ def known(rewards: list[list[float]] = REWARDS) -> SetPosterior:
 
 def all_bounds(posterior: SetPosterior, exploration: float) -> Floats:
     rows = membership(np.array(SETS), EVERYBODY)
-    return posterior.bounds(rows, posterior.membership(EVERYBODY), EVERYBODY, exploration=exploration)
+    return posterior.acquisition(rows, posterior.membership(EVERYBODY), EVERYBODY, exploration=exploration)
 
 
 def test_the_covariance_of_two_sets_is_worked_out_by_hand() -> None:
@@ -80,18 +74,18 @@ def test_bounds_are_those_of_the_process_written_out_feature_by_feature() -> Non
         assert all_bounds(posterior, exploration) == pytest.approx(mean + exploration * moved, abs=1e-9)
 
 
-def test_a_hunch_is_one_more_feature_of_a_set() -> None:
+def test_a_surrogate_score_is_one_more_feature_of_a_set() -> None:
     class Told:
-        def of(self, cohorts: object) -> Floats:
+        def score(self, cohorts: object) -> Floats:
             moods: Floats = np.asarray(cohorts).sum(axis=1) / 10.0 - 1.0
             return moods
 
     posterior = SetPosterior(np.array(PLAYED), *told(), np.zeros(4), PRIOR, Told())  # type: ignore[arg-type]
-    surrogate_score, felt_played = Told().of(SETS), Told().of(PLAYED)
+    surrogate_score, played_score = Told().score(SETS), Told().score(PLAYED)
     gram = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in PLAYED])
-    gram += np.outer(felt_played, felt_played) + np.diag(posterior.noise / told()[1])
+    gram += np.outer(played_score, played_score) + np.diag(posterior.noise / told()[1])
     across = np.array([[reference.covariance(a, b, 7, PRIOR) for b in PLAYED] for a in SETS])
-    across += np.outer(surrogate_score, felt_played)
+    across += np.outer(surrogate_score, played_score)
     mean = across @ np.linalg.solve(gram, told()[0] - told()[0].mean())
     variance = (
         PRIOR.covariance(np.array(3.0), 3)
@@ -102,16 +96,16 @@ def test_a_hunch_is_one_more_feature_of_a_set() -> None:
     assert all_bounds(posterior, 1.5) == pytest.approx(mean + 1.5 * moved, abs=1e-9)
 
 
-def test_the_hunch_is_the_expected_sum_of_squares_judge_by_judge() -> None:
+def test_the_surrogate_score_is_the_expected_sum_of_squares_judge_by_judge() -> None:
     losses = stream(3, "losses").uniform(0.5, 3.0, (4, 5))
     losses[2, 1] = np.nan
     weights, judges = np.array([2.0, 1.0, 3.0, 1.0]), [0, 1, 3, 4, 6]
-    hunch = loss_surrogate(np.array(PLAYED), weights, losses, clients=7, judges=np.array(judges), seed=1)
-    literal = reference.hunch(PLAYED, weights, losses, 7, judges)
-    found = hunch.of(np.array(SETS))
+    surrogate = fit_loss_surrogate(np.array(PLAYED), weights, losses, clients=7, reporters=np.array(judges), seed=1)
+    literal = reference.surrogate_score(PLAYED, weights, losses, 7, judges)
+    found = surrogate.score(np.array(SETS))
     slope, shift = np.polyfit(literal, found, 1)
     assert slope > 0.0 and found == pytest.approx(slope * literal + shift, abs=1e-9)
-    assert hunch.of(np.array(PLAYED)).mean() == pytest.approx(0.0, abs=1e-9)
+    assert surrogate.score(np.array(PLAYED)).mean() == pytest.approx(0.0, abs=1e-9)
     assert 0.6 < found.std() < 1.7  # about one over random sets
 
 
@@ -119,15 +113,20 @@ def test_losses_tell_substitutes_from_complements_before_any_pair_was_played() -
     kind = np.array([0, 0, 1, 1, 2, 2])
     cohorts = [(0, 2), (1, 4), (3, 5)]
     losses = np.array([[0.2 if kind[judge] in kind[list(cohort)] else 2.0 for judge in range(6)] for cohort in cohorts])
-    hunch = loss_surrogate(np.array(cohorts), np.ones(3), losses, clients=6, judges=np.arange(6), seed=1)
-    alike, unlike = hunch.of(np.array([[0, 1], [2, 3], [4, 5]])), hunch.of(np.array([[0, 3], [1, 2], [0, 5]]))
+    surrogate = fit_loss_surrogate(np.array(cohorts), np.ones(3), losses, clients=6, reporters=np.arange(6), seed=1)
+    alike, unlike = (
+        surrogate.score(np.array([[0, 1], [2, 3], [4, 5]])),
+        surrogate.score(np.array([[0, 3], [1, 2], [0, 5]])),
+    )
     assert alike.max() < unlike.min()
 
 
-def test_losses_that_are_all_the_same_or_missing_give_no_hunch() -> None:
+def test_losses_that_are_all_the_same_or_missing_give_no_surrogate_score() -> None:
     for loss in (1.0, np.nan):
-        hunch = loss_surrogate(np.array(PLAYED), np.ones(4), np.full((4, 7), loss), clients=7, judges=EVERYBODY, seed=1)
-        assert hunch.of(np.array(SETS)).tolist() == [0.0] * len(SETS)
+        surrogate = fit_loss_surrogate(
+            np.array(PLAYED), np.ones(4), np.full((4, 7), loss), clients=7, reporters=EVERYBODY, seed=1
+        )
+        assert surrogate.score(np.array(SETS)).tolist() == [0.0] * len(SETS)
 
 
 def test_noise_that_was_added_to_a_reward_makes_it_count_for_less() -> None:
@@ -144,8 +143,8 @@ def test_the_elimination_in_fixed_order_solves_and_knows_the_determinant(size: i
     matrix = root @ root.T + np.eye(size)
     factor = Factor(matrix)
     assert factor.solve(columns) == pytest.approx(np.linalg.solve(matrix, columns), abs=1e-8)
-    halfway = factor.halfway(columns)
-    assert (halfway.T / factor.pivots) @ halfway == pytest.approx(
+    solve_lower = factor.solve_lower(columns)
+    assert (solve_lower.T / factor.pivots) @ solve_lower == pytest.approx(
         columns.T @ np.linalg.solve(matrix, columns), abs=1e-8
     )
     assert factor.ln_determinant() == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-9)
@@ -160,7 +159,7 @@ def test_the_logarithm_is_that_of_the_platform_but_for_rounding(number: float) -
 def test_the_search_finds_the_set_with_the_highest_bound(seed: int) -> None:
     posterior = known()
     bounds = all_bounds(posterior, 1.0)
-    cohort, bound = best_set(posterior, EVERYBODY, clients=7, exploration=1.0, seed=seed, slot=5)
+    cohort, bound = find_best_set(posterior, EVERYBODY, clients=7, exploration=1.0, seed=seed, slot=5)
     assert bound == pytest.approx(bounds.max(), abs=1e-12)
     assert bounds[SETS.index(cohort)] == pytest.approx(bounds.max(), abs=1e-12)
 
@@ -179,7 +178,7 @@ def test_the_value_from_beliefs_is_the_mean_of_their_roots() -> None:
     assert belief_value(np.array([np.nan, np.nan])) is None
 
 
-@pytest.mark.parametrize("part", [{"hunch": -0.1}, {"pairs": -1.0}, {"own": float("nan")}])
+@pytest.mark.parametrize("part", [{"surrogate": -0.1}, {"pairs": -1.0}, {"own": float("nan")}])
 def test_impossible_variances_are_refused(part: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="variances must be"):
         SetPrior(**part)

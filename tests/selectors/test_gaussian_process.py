@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from fedelect.errors import ConfigurationError, MissingSignalError
-from fedelect.rules import SetPrior, elect_set
+from fedelect.rules import CohortStatistics, SetPrior, elect_set
 from fedelect.rules.cohort_statistics import FADED
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, BpGp, LossGp, QuickInitUcb, SetGp
-from fedelect.selectors.gaussian_process.ledger import SetLedger
 from fedelect.vocabulary import Cohort, Feedback, Floats
 
 LIKE = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3, 3])  # clients of one kind are redundant
@@ -126,24 +125,24 @@ def test_ten_thousand_clients_are_no_obstacle(kind: type[AbstractSelector]) -> N
     assert len(json.dumps(selector.state())) < 200_000
 
 
-def test_the_ledger_keeps_mean_weight_and_scatter_of_each_cohort() -> None:
-    ledger = SetLedger(2, forgetting=1.0, memory=2)
+def test_the_statistics_keeps_mean_weight_and_scatter_of_each_cohort() -> None:
+    ledger = CohortStatistics(2, forgetting=1.0, memory=2)
     for reward in (0.5, 0.7, 0.9):
-        ledger.note((0, 1), reward, 0.04)
-    ledger.note((1, 2), 0.3, 0.0)
+        ledger.add_reward((0, 1), reward, 0.04)
+    ledger.add_reward((1, 2), 0.3, 0.0)
     cohorts, means, weights, scatter, added = ledger.evidence()
     assert cohorts.tolist() == [[0, 1], [1, 2]]
     assert means == pytest.approx([0.7, 0.3]) and weights.tolist() == [3.0, 1.0]
     assert scatter == pytest.approx([0.08, 0.0]) and added == pytest.approx([0.12 / 9, 0.0])
-    ledger.note((2, 3), 0.1, 0.0)
+    ledger.add_reward((2, 3), 0.1, 0.0)
     assert ledger.evidence()[0].tolist() == [[1, 2], [2, 3]]  # the one played longest ago is gone
 
 
 def test_old_rewards_weigh_less_when_they_fade() -> None:
-    ledger = SetLedger(1, forgetting=0.5, memory=9)
+    ledger = CohortStatistics(1, forgetting=0.5, memory=9)
     for reward in (0.2, 0.8):
-        ledger.note((0,), reward, 0.0)
-    ledger.note((1,), 0.4, 0.0)
+        ledger.add_reward((0,), reward, 0.0)
+    ledger.add_reward((1,), 0.4, 0.0)
     _, means, weights, _, _ = ledger.evidence()
     assert weights.tolist() == [0.75, 1.0]  # (0.5 + 1) / 2, and 1
     assert means == pytest.approx([0.6, 0.4])  # (0.5 * 0.2 + 0.8) / 1.5
@@ -151,10 +150,10 @@ def test_old_rewards_weigh_less_when_they_fade() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_what_has_faded_away_is_forgotten_and_bounds_stay_numbers(noise: float) -> None:
-    ledger = SetLedger(2, forgetting=0.5, memory=96)
-    ledger.note((2, 3), 0.9, noise)
+    ledger = CohortStatistics(2, forgetting=0.5, memory=96)
+    ledger.add_reward((2, 3), 0.9, noise)
     for slot in range(2, 2001):
-        ledger.note((0, 1) if slot % 7 else (slot % 2, 4), 0.3, noise)
+        ledger.add_reward((0, 1) if slot % 7 else (slot % 2, 4), 0.3, noise)
         cohorts, means, weights, scatter, added = ledger.evidence()
         assert weights.min() >= FADED and np.isfinite(added).all()
         assert ((2, 3) in ledger.cohorts()) == (0.5 ** (slot - 1) >= FADED)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedelect.rules.cold_start import ColdStart, cold_start_groups
+from fedelect.rules import ColdStart, cold_start_groups
 from fedelect.seeds import stream
 
 
