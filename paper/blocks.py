@@ -25,7 +25,7 @@ from paper.series import Series
 FORMAT = 1
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BlockKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a block was made with.
 
     Attributes:
@@ -59,7 +59,7 @@ class Block:
     """Neighbouring trials of one series.
 
     Attributes:
-        about: What it was made with.
+        key: What it was made with.
         first_trial: The number of its first trial.
         untrained: Mean opinion of the untrained model.
         cohorts: (trials, T, K) clients elected; K zeros in a slot that was skipped.
@@ -69,7 +69,7 @@ class Block:
         residuals: (T,) largest residual of a slot's belief propagation over trials; None under FA.
     """
 
-    about: About
+    key: BlockKey
     first_trial: int
     untrained: float
     cohorts: NDArray[np.unsignedinteger[Any]]
@@ -95,7 +95,7 @@ _OPTIONAL = ("belief_sums", "belief_squares", "residuals")
 def write_block(path: Path, block: Block) -> None:
     """Write it, all or nothing."""
     arrays: dict[str, Any] = {
-        "about": np.frombuffer(msgspec.json.encode(block.about), dtype=np.uint8),
+        "about": np.frombuffer(msgspec.json.encode(block.key), dtype=np.uint8),
         "first_trial": np.array(block.first_trial),
         "untrained": np.array(block.untrained),
         "cohorts": block.cohorts,
@@ -117,9 +117,9 @@ def read_block(path: Path) -> Block:
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        about = msgspec.json.decode(arrays.pop("about").tobytes(), type=About)
+        key = msgspec.json.decode(arrays.pop("about").tobytes(), type=BlockKey)
         block = Block(
-            about=about,
+            key=key,
             first_trial=int(arrays.pop("first_trial")),
             untrained=float(arrays.pop("untrained")),
             **arrays,
@@ -131,9 +131,9 @@ def read_block(path: Path) -> Block:
 
 
 def _check(block: Block) -> None:
-    clients, budget = block.about.scenario["clients"], block.about.scenario["budget"]
-    if block.about.format != FORMAT:
-        raise ValueError(f"format {block.about.format}, not {FORMAT}")
+    clients, budget = block.key.scenario["clients"], block.key.scenario["budget"]
+    if block.key.format != FORMAT:
+        raise ValueError(f"format {block.key.format}, not {FORMAT}")
     if block.cohorts.shape != (*block.opinions.shape, budget) or not block.opinions.size:
         raise ValueError(f"cohorts of shape {block.cohorts.shape} beside opinions of shape {block.opinions.shape}")
     if block.cohorts.max() >= clients or np.nanmin(block.opinions) < 0.0 or np.nanmax(block.opinions) > 1.0:
@@ -183,7 +183,7 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         RunMismatchError: They were made by different engines.
     """
     blocks = sorted(blocks, key=lambda block: block.first_trial)
-    engines = {block.about.engine for block in blocks}
+    engines = {block.key.engine for block in blocks}
     if len(engines) > 1:
         raise RunMismatchError(
             f"the results of {series} come from different engines ({', '.join(sorted(engines))}), whose numbers differ "
@@ -205,8 +205,8 @@ def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int
         belief_half_width=half_width,
         belief_blocks=by_block,
         residuals=residuals,
-        engine=blocks[0].about.engine,
-        made_with=tuple(sorted({block.about.made_with for block in blocks})),
+        engine=blocks[0].key.engine,
+        made_with=tuple(sorted({block.key.made_with for block in blocks})),
     )
 
 

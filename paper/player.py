@@ -3,7 +3,6 @@
 A block that was begun goes on from its save, which lies beside the place of its file until the block is finished.
 """
 
-import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,16 +15,18 @@ from threadpoolctl import threadpool_limits
 
 from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
 from fedelect.loop import Replica, opinions_on, play_slot
-from fedelect.records import SlotRecord, mean_opinion, to_array
-from fedelect.records.files import make_folder, replace_file
+from fedelect.records import PartStore, SlotRecord, mean_opinion, to_array
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
 from fedelect.simulator.plan import build_world, make_engine_for
 from fedelect.vocabulary import mean_present
-from paper.blocks import About, Block, write_block
+from paper.blocks import Block, BlockKey, write_block
 from paper.series import Series
 
 SAVE_EVERY_S = 60.0
+
+_SAVE = "save"
+"""Name of the one part of a block under way."""
 
 Report = Callable[[int], None]
 """Told how many replica-slots have been played since it was last told."""
@@ -62,12 +63,9 @@ class BlockTask:
 class _Save(msgspec.Struct, frozen=True, kw_only=True):
     """A block under way; arrays as bytes, cut to the slots played."""
 
-    about: About
-    first_trial: int
-    trials: int
+    played: int
     states: list[dict[str, Any]]
     arrays: dict[str, bytes]
-    played: int
 
 
 class _Tally:
@@ -109,9 +107,9 @@ class _Tally:
     def bytes(self, played: int) -> dict[str, bytes]:
         return {name: array[:played].tobytes() for name, array in self.arrays.items()}
 
-    def block(self, task: BlockTask, about: About, untrained: float) -> Block:
+    def block(self, task: BlockTask, key: BlockKey, untrained: float) -> Block:
         by_trial = {name: np.swapaxes(self.arrays[name], 0, 1) for name in ("cohorts", "opinions")}
-        return Block(about=about, first_trial=task.first_trial, untrained=untrained, **(self.arrays | by_trial))
+        return Block(key=key, first_trial=task.first_trial, untrained=untrained, **(self.arrays | by_trial))
 
 
 def play_block(
@@ -125,38 +123,44 @@ def play_block(
         report: Told of progress.
         save_every_s: Seconds between saves.
     """
-    for played in playing(task, ground, save_every_s=save_every_s):
+    for played in play_slots(task, ground, save_every_s=save_every_s):
         report(played)
 
 
-def playing(task: BlockTask, ground: TrainingSource, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
+def play_slots(task: BlockTask, ground: TrainingSource, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
     """Play a block as `play_block` does, and yield after each slot how many more replica-slots have been played.
 
-    The first number is of those that had been played before. The file is there when the generator has ended.
+    The first number counts those that had been played before. The file exists when the generator has ended.
     """
     engine = make_engine_for(DEFAULT_ENGINE, task.config, ground)
     world = build_world(task.config, ground)
     replicas = _replicas(task, world)
-    about = about_of(task, ground.digest, engine.name)
-    save_path = task.path.with_suffix(".part")
-    played, tally = _resumed(task, about, save_path, replicas)
-    yield played * task.trials
-    saved_at = time.monotonic()
-    with threadpool_limits(limits=1, user_api="blas"):
-        for slot in range(played + 1, task.slots + 1):
-            records = play_slot(replicas, slot=slot, framework=task.series.framework, seed=task.seed, engine=engine)
-            tally.add(slot, records)
-            yield task.trials
-            if time.monotonic() - saved_at >= save_every_s:
-                _write_save(task, about, save_path, replicas, tally, slot)
-                saved_at = time.monotonic()
-        write_block(task.path, tally.block(task, about, _untrained(world, engine)))
-    save_path.unlink(missing_ok=True)
+    key = block_key(task, ground.digest, engine.name)
+    trials = {"first_trial": task.first_trial, "trials": task.trials}
+    plan = msgspec.to_builtins(key) | trials
+    store = PartStore(task.path.with_suffix(".parts"), plan, what="a block", start_over=True)
+    try:
+        played, tally = _resume(task, store, replicas)
+        yield played * task.trials
+        saved_at = time.monotonic()
+        with threadpool_limits(limits=1, user_api="blas"):
+            for slot in range(played + 1, task.slots + 1):
+                records = play_slot(replicas, slot=slot, framework=task.series.framework, seed=task.seed, engine=engine)
+                tally.add(slot, records)
+                yield task.trials
+                if time.monotonic() - saved_at >= save_every_s:
+                    _save(store, replicas, tally, slot)
+                    saved_at = time.monotonic()
+            write_block(task.path, tally.block(task, key, _untrained(world, engine)))
+    except BaseException:
+        store.close()
+        raise
+    store.discard()
 
 
-def about_of(task: BlockTask, data_digest: str, engine: str) -> About:
-    """What the block will say it was made with."""
-    return About(
+def block_key(task: BlockTask, data_digest: str, engine: str) -> BlockKey:
+    """Return what the block will say it was made with."""
+    return BlockKey(
         scenario=msgspec.json.decode(msgspec.json.encode(task.config)),  # as it will be read again
         selector=task.series.selector,
         framework=task.series.framework,
@@ -186,30 +190,17 @@ def _untrained(world: Scenario, engine: Engine) -> float:
     return mean_present(opinions) or 0.0
 
 
-def _write_save(
-    task: BlockTask, about: About, path: Path, replicas: Sequence[Replica], tally: _Tally, slot: int
-) -> None:
-    save = _Save(
-        about=about,
-        first_trial=task.first_trial,
-        trials=task.trials,
-        states=[replica.selector.state() for replica in replicas],
-        arrays=tally.bytes(slot),
-        played=slot,
-    )
-    make_folder(path.parent)
-    replace_file(path, msgspec.msgpack.encode(save))
+def _save(store: PartStore, replicas: Sequence[Replica], tally: _Tally, slot: int) -> None:
+    states = [replica.selector.state() for replica in replicas]
+    store.save(_SAVE, msgspec.msgpack.encode(_Save(played=slot, states=states, arrays=tally.bytes(slot))))
 
 
-def _resumed(task: BlockTask, about: About, path: Path, replicas: Sequence[Replica]) -> tuple[int, _Tally]:
-    """Slots played and their tally, with the replicas' selectors where they were; from the start if there is no save.
-
-    A save of another block, of other versions or cut short by a crash is of no use: the block starts over.
-    """
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
-        save = msgspec.msgpack.decode(path.read_bytes(), type=_Save)
-        same = (save.about, save.first_trial, save.trials) == (about, task.first_trial, task.trials)
-        if same and save.played <= task.slots:
+def _resume(task: BlockTask, store: PartStore, replicas: Sequence[Replica]) -> tuple[int, _Tally]:
+    """Restore the replicas' selectors; return the slots played and their tally: none without a save that fits."""
+    content = store.load(_SAVE)
+    if content is not None:
+        save = msgspec.msgpack.decode(content, type=_Save)
+        if save.played <= task.slots:
             for replica, state in zip(replicas, save.states, strict=True):
                 replica.selector = type(replica.selector).restore(state)
             return save.played, _Tally(task, save.played, save.arrays)

@@ -23,7 +23,7 @@ from fedelect.seeds import stream
 from fedelect.simulator import TrainingSource
 from fedelect.simulator.plan import build_world, make_engine_for
 from paper.blocks import Block, Curves, put_together, read_block
-from paper.player import BlockTask, about_of, playing
+from paper.player import BlockTask, block_key, play_slots
 from paper.series import Demand, Series
 
 PROBE_JOBS = 25
@@ -100,9 +100,9 @@ class AbstractLibrary(ABC):
 
     def _read(self, task: BlockTask) -> Block:
         block = read_block(task.path)
-        expected = about_of(task, self.data_digest, block.about.engine)
+        expected = block_key(task, self.data_digest, block.key.engine)
         for name in ("scenario", "selector", "framework", "seed", "data_digest"):
-            if getattr(block.about, name) != getattr(expected, name):
+            if getattr(block.key, name) != getattr(expected, name):
                 raise RunMismatchError(
                     f"the results in {task.path} were made with another {name}; take another folder, or delete them "
                     f"to make them anew"
@@ -233,7 +233,7 @@ def play(
 def _play_block(task: BlockTask, *, ground: TrainingSource) -> Generator[int, None, None]:
     """Play a block; about once a second, yield how many more replica-slots have been played."""
     pending, told_at = 0, time.monotonic()
-    for played in playing(task, ground):
+    for played in play_slots(task, ground):
         pending += played
         if time.monotonic() - told_at >= TELL_EVERY_S:
             yield pending

@@ -16,7 +16,7 @@ from fedelect.selectors import AbstractSelector, BpUcb, QuickInitUcb
 from fedelect.vocabulary import Feedback
 from paper.catalogue import CLIENT_COUNTS
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 
 SLOTS = 500
 REPETITIONS = 7
@@ -62,7 +62,7 @@ class ComplexityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     rows: list[ComplexityRow]
 
 
-def measure_complexity(context: Context, parts: Parts) -> ComplexityTable:
+def measure_complexity(context: Context, parts: MeasurementParts) -> ComplexityTable:
     """Let both selectors decide T times on random opinions and take the time. The times are this machine's."""
     budget, seed = context.library.base.budget, context.library.seed
     slots = min(SLOTS, context.preset.slots or SLOTS)
@@ -72,7 +72,7 @@ def measure_complexity(context: Context, parts: Parts) -> ComplexityTable:
         for number in repetitions
         for clients in counts
     }
-    took = parts.made(_Took, _took, requests, alone=True)
+    took = parts.compute(_Took, _took, requests, alone=True)
     rows = []
     for clients in counts:
         own = [took[f"N = {clients}, repetition {number}"] for number in repetitions]

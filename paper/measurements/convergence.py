@@ -11,7 +11,7 @@ from fedelect.scenario import ScenarioConfig
 from fedelect.scenario.topology import draw_topology
 from fedelect.seeds import stream
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 
 TOPOLOGIES = 200
 ROUNDS = 200
@@ -67,13 +67,13 @@ class ConvergenceTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     rows: list[ConvergenceRow]
 
 
-def measure_convergence(context: Context, parts: Parts) -> ConvergenceTable:
+def measure_convergence(context: Context, parts: MeasurementParts) -> ConvergenceTable:
     """Draw topologies of the main world and random opinions, and run belief propagation with each C."""
     library = context.library
     config = library.base
     count = TOPOLOGIES if context.preset.trials is None else 5 * context.preset.trials
     make = functools.partial(_row, count=count, config=config, seed=library.seed)
-    made = parts.made(ConvergenceRow, make, {f"C = {scale:g}": (scale,) for scale in SCALES})
+    made = parts.compute(ConvergenceRow, make, {f"C = {scale:g}": (scale,) for scale in SCALES})
     return ConvergenceTable(clients=config.clients, tolerance=TOLERANCE, rounds=ROUNDS, rows=list(made.values()))
 
 

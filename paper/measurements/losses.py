@@ -13,7 +13,7 @@ from fedelect.selectors import RandomCohort
 from fedelect.vocabulary import Cohort, Floats, Ints
 from paper.catalogue import BUDGETS, TRIALS
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 from paper.series import World
 
 SETTINGS = {"cohort sizes": BUDGETS, "trials": TRIALS}
@@ -46,7 +46,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     losses: dict[int, list[RoundLosses]]
 
 
-def measure_losses(context: Context, parts: Parts) -> Losses:
+def measure_losses(context: Context, parts: MeasurementParts) -> Losses:
     """Train one slot of each trial with random cohorts of each size, by the plain loop, which reports losses."""
     trials = min(TRIALS, context.preset.trials or TRIALS)
     library = context.library
@@ -60,7 +60,7 @@ def measure_losses(context: Context, parts: Parts) -> Losses:
         for first in range(0, trials, TOGETHER)
     }
     make = functools.partial(_losses, dataset=context.dataset, seed=library.seed)
-    made = parts.made(list[RoundLosses], make, requests)
+    made = parts.compute(list[RoundLosses], make, requests)
     losses: dict[int, list[RoundLosses]] = {budget: [] for budget in sizes}
     for name, (config, _) in requests.items():
         losses[config.budget] += made[name]

@@ -7,7 +7,7 @@ from fedelect.equations.intervals import mean_interval
 from fedelect.errors import ConfigurationError
 from paper.calibration import BEST_KNOWN
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 
 
 class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     not_worse: int
 
 
-def measure_optimum(context: Context, parts: Parts) -> Optimum:
+def measure_optimum(context: Context, parts: MeasurementParts) -> Optimum:
     """Read it off the atlas of the main world."""
     atlas = load_atlas(context.atlas_path())
     means = atlas.fresh_means()

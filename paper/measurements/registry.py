@@ -10,6 +10,7 @@ import msgspec
 from fedelect.atlas import load_atlas
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, versions_of
+from fedelect.records import PartStore
 from fedelect.records.files import make_folder, replace_file
 from paper.catalogue import Preset
 from paper.measurements import complexity, convergence, losses, regret, sensitivity
@@ -18,7 +19,7 @@ from paper.measurements.context import Context
 from paper.measurements.convergence import ConvergenceTable, measure_convergence
 from paper.measurements.losses import Losses, measure_losses
 from paper.measurements.optimum import Optimum, measure_optimum
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 from paper.measurements.regret import Regret, measure_regret
 from paper.measurements.sensitivity import Sensitivity, measure_sensitivity
 from paper.runner import AbstractLibrary
@@ -39,7 +40,7 @@ class Measurement:
     """
 
     kind: type[msgspec.Struct]
-    make: Callable[[Context, Parts], msgspec.Struct]
+    make: Callable[[Context, MeasurementParts], msgspec.Struct]
     settings: Mapping[str, object]
     on_atlas: bool = False
 
@@ -54,7 +55,7 @@ MEASUREMENTS: dict[str, Measurement] = {
 }
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MeasurementKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a measurement was made with.
 
     Attributes:
@@ -82,7 +83,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A measurement as it is written."""
 
-    about: About
+    about: MeasurementKey
     value: msgspec.Raw
 
 
@@ -116,8 +117,8 @@ def read_measurement(
         value = msgspec.json.decode(kept.value, type=kind)
     except msgspec.MsgspecError as error:
         raise _unreadable(path, error) from error
-    expected = _about(library, preset, name, atlas if atlas is not None else kept.about.atlas)
-    for field in About.__struct_fields__:
+    expected = _key(library, preset, name, atlas if atlas is not None else kept.about.atlas)
+    for field in MeasurementKey.__struct_fields__:
         if field != "versions" and getattr(kept.about, field) != getattr(expected, field):
             raise RunMismatchError(
                 f"the measurement {path} was made with {_other(field, kept.about, expected)}; take another folder, or "
@@ -126,7 +127,7 @@ def read_measurement(
     return value
 
 
-def _other(field: str, found: About, expected: About) -> str:
+def _other(field: str, found: MeasurementKey, expected: MeasurementKey) -> str:
     """What is not as expected, in words."""
     if field != "settings":
         return f"another {field}"
@@ -164,7 +165,7 @@ def keep_measurement(
     """Write a measurement, all or nothing, with what it was made with."""
     path = measurement_path(library.folder, name)
     make_folder(path.parent)
-    kept = _Kept(about=_about(library, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
+    kept = _Kept(about=_key(library, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
     replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=1), b"\n")
 
 
@@ -185,11 +186,16 @@ def measure(name: str, context: Context) -> None:
     if is_measured(name, context):
         return
     library, preset, atlas = context.library, context.preset, _atlas(name, context)
-    path = measurement_path(library.folder, name).with_suffix(".part")
-    about = _about(library, preset, name, atlas)
-    parts = Parts(path, about, workers=context.workers, progress=context.progress)
-    keep_measurement(library, preset, name, MEASUREMENTS[name].make(context, parts), atlas=atlas)
-    parts.discard()
+    folder = measurement_path(library.folder, name).with_suffix(".parts")
+    key = msgspec.to_builtins(_key(library, preset, name, atlas))
+    store = PartStore(folder, key, what=f"the measurement {name}", start_over=True)
+    try:
+        parts = MeasurementParts(store, context.workers, context.progress)
+        keep_measurement(library, preset, name, MEASUREMENTS[name].make(context, parts), atlas=atlas)
+    except BaseException:
+        store.close()
+        raise
+    store.discard()
 
 
 def _atlas(name: str, context: Context) -> str | None:
@@ -197,8 +203,8 @@ def _atlas(name: str, context: Context) -> str | None:
     return load_atlas(context.atlas_path()).digest if MEASUREMENTS[name].on_atlas else None
 
 
-def _about(library: AbstractLibrary, preset: Preset, name: str, atlas: str | None) -> About:
-    return About(
+def _key(library: AbstractLibrary, preset: Preset, name: str, atlas: str | None) -> MeasurementKey:
+    return MeasurementKey(
         scenario=_as_read(library.base),
         data_digest=library.data_digest,
         seed=library.seed,

@@ -11,7 +11,7 @@ from fedelect.bench import Player
 from fedelect.equations.intervals import mean_interval
 from paper.catalogue import TRIALS
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 
 EXPLORATIONS = (0.01, 0.1, 1.0)
 SLOTS = 500
@@ -80,7 +80,7 @@ SETTINGS = {
 """What the measurement depends on besides the scenario; selectors by the names that they had when it was made."""
 
 
-def measure_sensitivity(context: Context, parts: Parts) -> Sensitivity:
+def measure_sensitivity(context: Context, parts: MeasurementParts) -> Sensitivity:
     """Play every variant on the atlas of the main world."""
     path = context.atlas_path()
     trials = min(TRIALS, context.preset.trials or TRIALS)
@@ -89,7 +89,7 @@ def measure_sensitivity(context: Context, parts: Parts) -> Sensitivity:
     requests = {
         ", ".join(map(str, variant)): (path, *variant, trials, slots, context.library.seed) for variant in _variants()
     }
-    variants = list(parts.made(Variant, _variant, requests).values())
+    variants = list(parts.compute(Variant, _variant, requests).values())
     return Sensitivity(trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants)
 
 

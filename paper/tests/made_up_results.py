@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from paper import AbstractLibrary, Demand, Series
 from paper.blocks import Block, write_block
-from paper.player import about_of
+from paper.player import block_key
 
 
 def put(
@@ -36,7 +36,7 @@ def put(
     for task in library.tasks([Demand(series=series, trials=len(values), slots=values.shape[1])]):
         members = slice(task.first_trial, task.first_trial + library.block)
         block = Block(
-            about=about_of(task, library.data_digest, "made-up"),
+            key=block_key(task, library.data_digest, "made-up"),
             first_trial=task.first_trial,
             untrained=untrained,
             cohorts=elected[members],

@@ -85,7 +85,7 @@ def test_a_measurement_is_made_alone_and_a_stopped_one_goes_on(
     assert code == 0 and "0 of 4" not in out and "measuring: losses, 1 of 4 parts" in out and "4 of 4 parts" in out
     assert "to play" not in out and "1_2: kept/figures/1_2.svg" in out  # panel (a) alone; the rest is not run yet
     assert (tmp_path / "kept/measurements/losses.json").exists()
-    assert not (tmp_path / "kept/measurements/losses.part").exists()
+    assert not (tmp_path / "kept/measurements/losses.parts").exists()
 
 
 def test_two_commands_in_one_folder_at_once_are_refused(

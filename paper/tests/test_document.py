@@ -118,13 +118,13 @@ def test_a_figure_with_all_its_trials_says_so_and_mixed_versions_are_named(tmp_p
     put(library, quick_init(), np.full((100, 500), 0.8))
     first, second = sorted((tmp_path / "results").rglob("trials-*.npz"))
     block = read_block(second)
-    older = msgspec.structs.replace(block.about, versions=block.about.versions | {"numpy": "1.0"})
-    write_block(second, dataclasses.replace(block, about=older))
+    older = msgspec.structs.replace(block.key, versions=block.key.versions | {"numpy": "1.0"})
+    write_block(second, dataclasses.replace(block, key=older))
     evidence = Evidence(library=library, preset=PRESETS["paper"])
     assert trials_line(experiment("cen_selected_time"), evidence) == "On file: all 100 trials."
     lines = on_file_lines(evidence)
     assert "| quick-init-ucb (N20-K5-theta1, FL&FA) | 500 | 100 | 100 | (1) and (2) |" in lines
-    assert f"- (1) {min(older.made_with, read_block(first).about.made_with)}" in lines
+    assert f"- (1) {min(older.made_with, read_block(first).key.made_with)}" in lines
     assert any("numpy 1.0" in line for line in lines) and "Blocks of different versions" in lines[-1]
     ratio = assess(next(one for one in CLAIMS if one.key == "cen_selected_time.ratio"), evidence)
     assert "so far" not in claim_lines([ratio], {})[-1]

@@ -84,20 +84,20 @@ def test_a_block_that_was_stopped_goes_on_from_its_save_and_ends_the_same(tmp_pa
 
     with pytest.raises(KeyboardInterrupt):
         play_block(again, digits(), report=stop_after_four, save_every_s=0.0)
-    assert again.path.with_suffix(".part").exists() and not again.path.exists()
+    assert again.path.with_suffix(".parts").exists() and not again.path.exists()
     told.clear()
     play_block(again, digits(), report=told.append)
     assert told[0] == 3 * 2  # the fourth slot was played, but not saved, when it was stopped
     resumed = read_block(again.path)
     for name in ("cohorts", "opinions", "belief_sums", "belief_squares", "residuals"):
         assert np.array_equal(getattr(resumed, name), getattr(whole, name))
-    assert not again.path.with_suffix(".part").exists()
+    assert not again.path.with_suffix(".parts").exists()
 
 
 def test_a_save_of_another_block_or_a_torn_one_is_not_gone_on_from(tmp_path: Path) -> None:
     (task,) = library(tmp_path).tasks([Demand(series=QUICK, trials=2, slots=5)])
-    task.path.parent.mkdir(parents=True)
-    part = task.path.with_suffix(".part")
+    part = task.path.with_suffix(".parts") / "save.part"
+    part.parent.mkdir(parents=True)
     part.write_bytes(b"\x93torn")
     told: list[int] = []
     play_block(task, digits(), report=told.append)
@@ -168,7 +168,7 @@ def test_results_of_something_else_are_refused_by_name(field: str, tmp_path: Pat
     play([task], digits(), workers=1)
     block = read_block(task.path)
     other = {"selector": "random", "framework": "da", "data_digest": "0" * 32}[field]
-    write_block(task.path, dataclasses.replace(block, about=msgspec.structs.replace(block.about, **{field: other})))
+    write_block(task.path, dataclasses.replace(block, key=msgspec.structs.replace(block.key, **{field: other})))
     with pytest.raises(RunMismatchError, match=f"another {field}"):
         kept.curves(demand)
 
@@ -210,7 +210,7 @@ def test_blocks_of_different_engines_are_not_mixed(tmp_path: Path) -> None:
     tasks = kept.missing([demand])
     play(tasks, digits(), workers=1)
     block = read_block(tasks[1].path)
-    write_block(tasks[1].path, dataclasses.replace(block, about=msgspec.structs.replace(block.about, engine="plain")))
+    write_block(tasks[1].path, dataclasses.replace(block, key=msgspec.structs.replace(block.key, engine="plain")))
     with pytest.raises(RunMismatchError, match="different engines"):
         kept.curves(demand)
 

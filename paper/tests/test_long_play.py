@@ -13,7 +13,6 @@ from fedelect.atlas import Atlas, load_atlas, table_truth
 from fedelect.seeds import derive, rank_key, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
 from fedelect.vocabulary import Cohort
-from paper.measurements.parts import Parts
 from paper.measurements.regret import long_play
 from paper.measurements.regret.long_play import Selector, _rivals, feedback_on, long_elections
 
@@ -96,38 +95,3 @@ def test_regret_of_a_long_run_grows_ever_more_slowly(atlas: Atlas) -> None:
     own = functools.partial(make, kind=QuickInitUcb, exploration=2.0**0.5)
     losses = (truth.optimum.mean - truth.values)[long_elections(atlas, own, trial=0, slots=20_000, seed=1)]
     assert losses[-5000:].sum() < 0.5 * losses[:5000].sum()
-
-
-class About(msgspec.Struct, frozen=True):
-    """What made-up parts are made with."""
-
-    seed: int
-
-
-def halved(number: int, stop_at: int) -> float:
-    """A function for parts; stopped at one number."""
-    if number == stop_at:
-        raise KeyboardInterrupt
-    return number / 2
-
-
-def test_parts_that_are_finished_are_not_made_again(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "some.part"
-    told: list[tuple[int, int]] = []
-
-    def made(about: int, stop_at: int, numbers: dict[str, int]) -> dict[str, float]:
-        parts = Parts(path, About(about), progress=lambda finished, total: told.append((finished, total)))
-        return parts.made(float, halved, {name: (number, stop_at) for name, number in numbers.items()})
-
-    with pytest.raises(KeyboardInterrupt):
-        made(1, 3, {"one": 1, "two": 2, "three": 3})
-    assert told == [(0, 3), (1, 3), (2, 3)]
-    told.clear()
-    # "one" is on file: it is not asked for 100 / 2.
-    assert made(1, 0, {"one": 100, "two": 2, "three": 3}) == {"one": 0.5, "two": 1.0, "three": 1.5}
-    assert told == [(2, 3), (3, 3)]
-    assert made(2, 0, {"one": 100}) == {"one": 50.0}  # made with something else
-    path.write_bytes(b"torn")
-    assert made(2, 0, {"one": 8}) == {"one": 4.0}
-    Parts(path, About(2)).discard()
-    assert not path.exists()

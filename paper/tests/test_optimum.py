@@ -10,18 +10,20 @@ from scipy import stats
 from fedelect.atlas import Atlas, load_atlas, save_atlas, shipped_atlases
 from fedelect.atlas.file import digest_of
 from fedelect.errors import ConfigurationError
+from fedelect.records import PartStore
 from paper import Context
 from paper.measurements.optimum import Optimum, measure_optimum
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 from paper.tests.small_library import TINY, small_atlas, small_library
 
 
 def measured(folder: Path, atlas: Path) -> Optimum:
     context = Context(library=small_library(folder / "results"), preset=TINY, atlas=atlas)
-    return measure_optimum(context, Parts(folder / "parts", TINY_ABOUT))
-
-
-TINY_ABOUT = Optimum(best_other_cohort=(), first_five=[], best_other=[], others=0, not_worse=0)
+    store = PartStore(folder / "parts", {}, what="the optimum")
+    try:
+        return measure_optimum(context, MeasurementParts(store))
+    finally:
+        store.discard()
 
 
 def accuracies(atlas: Atlas) -> dict[tuple[int, ...], list[float]]:

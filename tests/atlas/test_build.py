@@ -17,9 +17,9 @@ from tests.worlds import digits, tiny
 from fedelect.analytics import survey
 from fedelect.atlas import AtlasPlan, build_atlas, cohort_ranks, load_atlas
 from fedelect.atlas import build as build_module
-from fedelect.atlas.parts import Parts
 from fedelect.errors import ConfigurationError, FeedbackError, RunLockedError, RunMismatchError
 from fedelect.federation import Job, StackedEngine, initial_model, train
+from fedelect.records import PartStore
 from fedelect.records.lock import FolderLock
 from fedelect.scenario import build_scenario, preset
 
@@ -121,7 +121,7 @@ def test_an_atlas_that_is_there_is_returned_and_another_is_not_overwritten(tmp_p
 def left_behind(out: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The parts that are still there when a build dies after it has written the atlas."""
     with monkeypatch.context() as patch:
-        patch.setattr(Parts, "discard", Parts.close)
+        patch.setattr(PartStore, "discard", PartStore.close)
         built(plan(), out)
     parts = out.with_name(out.name + ".parts")
     assert out.exists() and list(parts.glob("*.part"))

@@ -21,7 +21,7 @@ from fedelect.selectors import BpUcb, QuickInitUcb
 from fedelect.vocabulary import Floats, Ints
 from paper.catalogue import TRIALS
 from paper.measurements.context import Context
-from paper.measurements.parts import Parts
+from paper.measurements.parts import MeasurementParts
 from paper.measurements.regret.curves import Regret, RegretCurve, RegretWorld
 from paper.measurements.regret.long_play import Selector, long_elections
 
@@ -137,7 +137,7 @@ SHORT_TRIALS = 10
 """Trials of the main world in one part of the measurement."""
 
 
-def measure_regret(context: Context, parts: Parts) -> Regret:
+def measure_regret(context: Context, parts: MeasurementParts) -> Regret:
     """Play on the atlas of the main world, and on one of a small world that is built first."""
     trials = min(TRIALS, context.preset.trials or TRIALS)
     main_slots = min(MAIN_SLOTS, context.preset.slots or MAIN_SLOTS)
@@ -160,7 +160,7 @@ def measure_regret(context: Context, parts: Parts) -> Regret:
             names.setdefault(("main", player), []).append(name)
             count = min(SHORT_TRIALS, trials - first)
             requests[name] = ("main", main_path, player, first, count, main_slots, seed)
-    made = parts.made(Sampled, _sampled_regret, requests)
+    made = parts.compute(Sampled, _sampled_regret, requests)
     stacked = {key: _stacked([made[name] for name in own]) for key, own in names.items()}
     return Regret(
         worlds=[

@@ -1,9 +1,11 @@
 """Train every cohort of a scenario, and the best of them again: `build_atlas`.
 
 The cohorts are trained in chunks of neighbours with one training seed each, which share members and batch orders and
-so are far cheaper than one by one. Each chunk is kept as it is finished (`building/`).
+so are far cheaper than one by one. Each finished chunk is a part that a build that was killed goes on from.
 """
 
+import contextlib
+import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,6 @@ from fedelect._processes import run_tasks, worker_count
 from fedelect.analytics import load_opinion
 from fedelect.atlas.facts import check, without_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
-from fedelect.atlas.parts import Parts, remove_leftovers
 from fedelect.atlas.ranks import cohorts_at
 from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, kept, kept_losses, known_means
 from fedelect.atlas.trainer import Trained, Trainer
@@ -26,7 +27,7 @@ from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.records import create_provenance
+from fedelect.records import PartStore, create_provenance, remove_leftovers
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -102,7 +103,7 @@ def build_atlas(
         remove_leftovers(folder, identity)
         return atlas
     build = _Build(plan, world, trainer, places, progress)
-    parts = Parts(folder, identity)
+    parts = PartStore(folder, identity, what="an atlas")
     try:
         table = build.table(parts)
         contenders = contenders_of(known_means(table, build.test_sizes), plan.contenders)
@@ -145,7 +146,7 @@ class _Build:
         self._finished = 0
         progress(0, plan.trainings)
 
-    def table(self, parts: Parts) -> NDArray[Any]:
+    def table(self, parts: PartStore) -> NDArray[Any]:
         """(S, N, C)"""
         starts = range(0, self._plan.cohorts, CHUNK)
         chunks = [np.arange(start, min(start + CHUNK, self._plan.cohorts), dtype=np.int64) for start in starts]
@@ -161,7 +162,7 @@ class _Build:
                 self.losses[:, task.training_seed][:, :, task.ranks] = losses.transpose(0, 2, 1)
         return table
 
-    def fresh(self, parts: Parts, contenders: Ints) -> NDArray[Any]:
+    def fresh(self, parts: PartStore, contenders: Ints) -> NDArray[Any]:
         """(F, N, R)"""
         first = self._plan.seeds
         tasks = [_Task(f"fresh-{seed}", seed, contenders) for seed in range(first, first + self._plan.fresh)]
@@ -172,14 +173,14 @@ class _Build:
         return fresh
 
     def _trained(
-        self, parts: Parts, tasks: Sequence[_Task]
+        self, parts: PartStore, tasks: Sequence[_Task]
     ) -> Iterator[tuple[_Task, NDArray[Any], NDArray[Any] | None]]:
         """(n, N) entries and (2, n, N) losses of each task, those kept first, then the others as they are trained."""
         missing = []
         for task in tasks:
             shape = (len(task.ranks), self._plan.config.clients)
-            part = parts.load(task.name, shape, self._dtype)
-            losses = parts.load(task.losses_name, (2, *shape), LOSSES) if task.losses else None
+            part = _load(parts, task.name, shape, self._dtype)
+            losses = _load(parts, task.losses_name, (2, *shape), LOSSES) if task.losses else None
             if part is None or (task.losses and losses is None):
                 missing.append(task)
                 continue
@@ -193,17 +194,34 @@ class _Build:
             self._finished += len(missing[place].ranks)
             self._progress(self._finished, self._plan.trainings)
 
-    def _saved(self, parts: Parts, task: _Task, trained: Trained) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    def _saved(self, parts: PartStore, task: _Task, trained: Trained) -> tuple[NDArray[Any], NDArray[Any] | None]:
         part = kept(trained.opinions, self.test_sizes, self._dtype)
         losses = None if trained.losses is None else kept_losses(trained.losses)
         if losses is not None:
-            parts.save(task.losses_name, losses)
-        parts.save(task.name, part)
+            _save(parts, task.losses_name, losses)
+        _save(parts, task.name, part)
         return part, losses
 
     def _cohorts(self, ranks: Ints) -> list[Cohort]:
         config = self._plan.config
         return list(map(tuple, cohorts_at(ranks, clients=config.clients, budget=config.budget).tolist()))
+
+
+def _load(parts: PartStore, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """Read an array of that shape and type; None if there is none."""
+    content = parts.load(name)
+    if content is None:
+        return None
+    with contextlib.suppress(ValueError, EOFError):
+        part: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+        return part if part.shape == shape and part.dtype == dtype else None
+    return None
+
+
+def _save(parts: PartStore, name: str, array: NDArray[Any]) -> None:
+    content = io.BytesIO()
+    np.save(content, array, allow_pickle=False)
+    parts.save(name, content.getvalue())
 
 
 def _untrained(world: Scenario, engine: Engine) -> Floats:

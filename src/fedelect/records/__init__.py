@@ -1,5 +1,6 @@
 """What happened: run folders that cannot be lost, and the figures read from them."""
 
+from fedelect.records.parts import PartStore, remove_leftovers
 from fedelect.records.provenance import Provenance, create_provenance, library_versions
 from fedelect.records.reader import (
     RunFollower,
@@ -46,6 +47,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Checkpoint",
     "Exchange",
+    "PartStore",
     "Provenance",
     "RunFollower",
     "RunHeader",
@@ -75,6 +77,7 @@ __all__ = [
     "read_run",
     "read_table",
     "regret_curves",
+    "remove_leftovers",
     "running_mean_curves",
     "scan_records",
     "selection_counts",
