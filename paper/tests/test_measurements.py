@@ -10,22 +10,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedelect.atlas import Atlas, load_atlas, save_atlas, shipped_atlases
+from fedelect.analytics import democratized_feedback
+from fedelect.atlas import Atlas, load_atlas, save_atlas, shipped_atlases, table_truth
 from fedelect.atlas.file import digest_of
 from fedelect.bench import Player
 from fedelect.equations import theory
 from fedelect.errors import RunMismatchError
-from fedelect.seeds import derive
+from fedelect.seeds import derive, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
-from fedelect.vocabulary import Feedback
+from fedelect.vocabulary import Cohort, Feedback
 from paper import Context, measure
 from paper.measurements import MEASUREMENTS, complexity, convergence, read_measurement, sensitivity
-from paper.measurements.regret import Regret, RegretCurve
-from paper.measurements.regret import measure as regret_module
+from paper.measurements import regret as regret_module
+from paper.measurements.regret import ROOT_TWO, Regret, RegretCurve, elect_on
+from paper.measurements.regret import Player as RegretPlayer
 from paper.measurements.sensitivity import Sensitivity, Variant
-from paper.tests.committed import tracked
+from paper.tests.committed import ROOT, tracked
 from paper.tests.small_library import TINY, small_atlas, small_library
-from paper.tests.test_long_play import asked_and_told
+
+SMALL_WORLD = ROOT / "paper/results/trained/measurements/small-world.npz"
 
 pytestmark = pytest.mark.xdist_group("reproduce")
 
@@ -43,6 +46,22 @@ def worths(atlas: Atlas) -> dict[tuple[int, ...], float]:
     for rank, cohort in enumerate(itertools.combinations(range(clients), atlas.config.budget)):
         worth[cohort] = float(np.mean([atlas.opinions(rank, seed).mean() for seed in range(atlas.seeds)]))
     return worth
+
+
+def elect(atlas: Atlas, selector: QuickInitUcb | BpUcb, *, trial: int, slots: int, seed: int) -> list[Cohort]:
+    """The cohorts of a selector that is asked and told slot by slot."""
+    seeds = stream(seed, "regret", trial).integers(atlas.seeds, size=slots).tolist()
+    cohorts: list[Cohort] = list(itertools.combinations(range(6), 2))
+    elected = []
+    for slot in range(slots):
+        selection = selector.ask()
+        elected.append(selection.cohort)
+        opinions = atlas.opinions(cohorts.index(selection.cohort), seeds[slot])
+        feedback = Feedback(opinions=opinions)
+        selector.tell(
+            selection, democratized_feedback(atlas.world, opinions)[0] if "beliefs" in selector.needs else feedback
+        )
+    return elected
 
 
 def check_curve(curve: RegretCurve, worth: dict[tuple[int, ...], float], played: list[list[tuple[int, ...]]]) -> None:
@@ -77,18 +96,24 @@ def test_regret_is_what_the_elected_cohorts_lose_slot_by_slot(regret: Regret, co
         check_curve(curve, worth, [[tuple(cohort) for cohort in trial] for trial in cohorts])
     atlas = load_atlas(context.library.folder / "measurements/small-world.npz")
     worth = worths(atlas)
-    ranks: list[tuple[int, ...]] = list(itertools.combinations(range(6), 2))
     for curve in small.curves:
         kind = QuickInitUcb if curve.selector == "Quick-Init UCB" else BpUcb
         played = []
         for trial in range(curve.trials):
             own = kind(clients=6, budget=2, exploration=curve.exploration, seed=derive(seed, "selection", trial))
-            elected = asked_and_told(atlas, own, trial=trial, slots=500, seed=seed)
-            played.append([ranks[rank] for rank in elected])
+            played.append(elect(atlas, own, trial=trial, slots=500, seed=seed))
         check_curve(curve, worth, played)
     gaps = [max(worth.values()) - value for value in worth.values()]
     assert small.largest_gap == pytest.approx(max(gaps)) and small.optimum == pytest.approx(max(worth.values()))
     assert small.smallest_gap == pytest.approx(min(gap for gap in gaps if gap > 1e-12))
+
+
+def test_regret_of_a_long_run_grows_ever_more_slowly() -> None:
+    atlas = load_atlas(SMALL_WORLD)
+    truth = table_truth(atlas)
+    elected = elect_on(atlas, RegretPlayer("Quick-Init UCB", ROOT_TWO), trial=0, slots=20_000, seed=1)
+    losses = (truth.optimum.mean - truth.values)[elected]
+    assert losses[-5000:].sum() < 0.5 * losses[:5000].sum()
 
 
 def test_every_curve_has_the_bound_of_its_own_theorem_and_names_what_it_violates(regret: Regret) -> None:

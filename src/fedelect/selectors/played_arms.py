@@ -97,7 +97,10 @@ class PlayedArms:
     def add_reward(self, cohort: Cohort, reward: float) -> None:
         """Add a reward to an arm that has statistics."""
         total, pulls = self._arms[cohort]
-        self._ranks[pulls].remove(total / pulls, cohort)
+        rank = self._ranks[pulls]
+        rank.remove(total / pulls, cohort)
+        if not rank.by_mean:
+            del self._ranks[pulls]
         self.add_arm(cohort, total=total + reward, pulls=pulls + 1)
 
     def best(self, *, slot: int, exploration: float) -> BestPlayed:

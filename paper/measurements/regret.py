@@ -1,9 +1,10 @@
-"""Plays both worlds. They are atlases, so that the optimum, the gaps and the regret are exact.
+"""Measured regret under the bounds of Theorems 1 and 3: in the paper's world, and in a small one.
 
-The small one has two clients with i.i.d. data and four with one class each: few arms, wide gaps, and a million slots
-are played in a minute or two.
+Both worlds are atlases, so that the optimum, the gaps and the regret are exact. The small one has two clients with
+i.i.d. data and four with one class each: few arms and wide gaps, so that a million slots make the bounds say something.
 """
 
+import functools
 import math
 from pathlib import Path
 from typing import Literal
@@ -11,25 +12,86 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from fedelect.analytics import democratized_feedback
 from fedelect.atlas import Atlas, AtlasPlan, build_atlas, load_atlas, table_truth
 from fedelect.bench import Player as BenchPlayer
 from fedelect.equations import theory
 from fedelect.equations.intervals import mean_band
 from fedelect.records.files import make_folder
 from fedelect.scenario import DataConfig, ScenarioConfig
+from fedelect.seeds import derive, stream
 from fedelect.selectors import BpUcb, QuickInitUcb
-from fedelect.vocabulary import Floats, Ints
+from fedelect.vocabulary import Feedback, Floats, Ints
 from paper.catalogue import TRIALS
 from paper.measurements.context import Context
 from paper.measurements.parts import MeasurementParts
-from paper.measurements.regret.curves import Regret, RegretCurve, RegretWorld
-from paper.measurements.regret.long_play import Selector, long_elections
 
 MAIN_SLOTS = 500
 POINTS = 60
 """Slots at which a curve is kept, spread evenly on a logarithmic scale."""
 
 ROOT_TWO = math.sqrt(2.0)
+
+
+class RegretCurve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One selector's regret and its bound.
+
+    Attributes:
+        selector: "Quick-Init UCB" or "BP-UCB".
+        exploration: mu.
+        theorem: Whose bound it is.
+        trials: Monte Carlo trials.
+        slots: Where the curve is kept.
+        mean: Mean pseudo-regret over trials at these slots.
+        half_width: Half of its 95 % interval.
+        bound: The theorem's bound there.
+        ceiling: T R_max there: a bound at or above it is vacuous.
+        violated: The theorem's conditions that this run violates.
+    """
+
+    selector: str
+    exploration: float
+    theorem: str
+    trials: int
+    slots: list[int]
+    mean: list[float]
+    half_width: list[float]
+    bound: list[float]
+    ceiling: list[float]
+    violated: list[str]
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says nothing even at the last slot."""
+        return self.bound[-1] >= self.ceiling[-1]
+
+
+class RegretWorld(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One world and the curves in it.
+
+    Attributes:
+        name: What it is called.
+        clients: N.
+        budget: K.
+        optimum: Mean opinion of the best cohort.
+        smallest_gap: R_min.
+        largest_gap: R_max.
+        curves: One for each selector and exploration.
+    """
+
+    name: str
+    clients: int
+    budget: int
+    optimum: float
+    smallest_gap: float
+    largest_gap: float
+    curves: list[RegretCurve]
+
+
+class Regret(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Both worlds."""
+
+    worlds: list[RegretWorld]
 
 
 class Player(msgspec.Struct, frozen=True):
@@ -48,7 +110,7 @@ class Player(msgspec.Struct, frozen=True):
         """What parts of the measurement are called by."""
         return f"{self.selector}, mu = {self.exploration:g}"
 
-    def make(self, clients: int, budget: int, seed: int) -> Selector:
+    def make(self, clients: int, budget: int, seed: int) -> QuickInitUcb | BpUcb:
         """The selector itself."""
         kind = QuickInitUcb if self.selector == "Quick-Init UCB" else BpUcb
         return kind(clients=clients, budget=budget, exploration=self.exploration, seed=seed)
@@ -232,13 +294,7 @@ def _sampled_regret(world: str, path: Path, player: Player, first: int, trials: 
     if world == "main":
         return _sampled(truth.regret(_main_cohorts(atlas, player, first, trials, slots, seed)))
     losses = truth.optimum.mean - truth.values
-    config = atlas.config
-    elected = [
-        long_elections(
-            atlas, lambda own: player.make(config.clients, config.budget, own), trial=trial, slots=slots, seed=seed
-        )
-        for trial in range(first, first + trials)
-    ]
+    elected = [elect_on(atlas, player, trial=trial, slots=slots, seed=seed) for trial in range(first, first + trials)]
     return _sampled(np.cumsum(losses[np.array(elected)], axis=1))
 
 
@@ -247,3 +303,26 @@ def _main_cohorts(atlas: Atlas, player: Player, first: int, trials: int, slots: 
     name = "quick-init-ucb" if player.selector == "Quick-Init UCB" else "bp-ucb"
     bench = BenchPlayer(atlas, slots=slots, trials=trials, seed=seed, first_trial=first)
     return bench.elections(f"{name}:exploration={player.exploration}").cohorts
+
+
+def elect_on(atlas: Atlas, player: Player, *, trial: int, slots: int, seed: int) -> Ints:
+    """Play one long trial on a small atlas, all of whose feedback is computed once.
+
+    Returns:
+        (T,) numbers of the cohorts elected.
+    """
+    selector = player.make(atlas.config.clients, atlas.config.budget, derive(seed, "selection", trial))
+    training_seeds = stream(seed, "regret", trial).integers(atlas.seeds, size=slots).tolist()
+    feedback_on = functools.cache(functools.partial(_feedback_on, atlas, "beliefs" in selector.needs))
+    ranks = {atlas.cohort(rank): rank for rank in range(atlas.cohorts)}
+    elected = []
+    for training_seed in training_seeds:
+        selection = selector.ask()
+        elected.append(ranks[selection.cohort])
+        selector.tell(selection, feedback_on(elected[-1], training_seed))
+    return np.array(elected, dtype=np.int64)
+
+
+def _feedback_on(atlas: Atlas, beliefs: bool, rank: int, training_seed: int) -> Feedback:
+    opinions = atlas.opinions(rank, training_seed)
+    return democratized_feedback(atlas.world, opinions)[0] if beliefs else Feedback(opinions=opinions)
