@@ -134,12 +134,12 @@ def processor_s(numbers: list[int]) -> float:
 
 def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
     everybody = frozenset(range(clients))
-    with federation(out, clients, rule=rule) as (config, folders), PeerProcesses(folders) as crew:
+    with federation(out, clients, rule=rule) as (config, folders), PeerProcesses(folders) as peers:
         began = time.monotonic()
-        crew.start_all(300.0)
+        peers.start_all(300.0)
         start_s = time.monotonic() - began
-        numbers = [process.number for process in crew.processes.values()]
-        server = DirectElections(crew, ElectionServer(config, Ed25519Verifier()))
+        numbers = [process.number for process in peers.processes.values()]
+        server = DirectElections(peers, ElectionServer(config, Ed25519Verifier()))
         used = 0.0
         for slot in range(1, WARM_UP + slots + 1):
             if slot == WARM_UP + 1:
@@ -151,7 +151,7 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
             if held.decided_by != everybody:
                 raise SystemExit(f"slot {slot} was not decided by all: {held.reason}")
         used = processor_s(numbers) - used
-        crew.stop_all(300.0)  # their notes are read next
+        peers.stop_all(300.0)  # their notes are read next
     logs = [
         [log for log in decode_logs((folder / SLOTS_NAME).read_bytes()) if log.slot > WARM_UP]
         for folder in folders.values()
@@ -180,9 +180,9 @@ def measure(out: Path, clients: int, slots: int, rule: str) -> dict[str, float]:
 
 def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
     times: dict[str, list[float]] = {"quiet_s": [], "killed_s": [], "away_s": []}
-    with federation(out, clients, max_faulty=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as crew:
-        crew.start_all(300.0)
-        server = DirectElections(crew, ElectionServer(config, Ed25519Verifier()))
+    with federation(out, clients, max_faulty=1, resend_s=0.5) as (config, folders), PeerProcesses(folders) as peers:
+        peers.start_all(300.0)
+        server = DirectElections(peers, ElectionServer(config, Ed25519Verifier()))
         slot = 0
 
         def elect(victim: int | None = None) -> float:
@@ -190,10 +190,10 @@ def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
             slot += 1
             began = time.monotonic()
             given: dict[int, float | None] = dict(enumerate(stream(1, "opinions", slot).random(clients).tolist()))
-            server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in crew.alive})
+            server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in peers.alive})
             if victim is not None:
-                crew.kill(victim)
-            held = server.hold(slot, within_s=150.0, all_of=crew.alive)
+                peers.kill(victim)
+            held = server.hold(slot, within_s=150.0, all_of=peers.alive)
             if held.certificate is None:
                 raise SystemExit(f"slot {slot} was not decided: {held.reason}")
             return time.monotonic() - began
@@ -203,7 +203,7 @@ def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
             times["quiet_s"].append(elect())
             times["killed_s"].append(elect(victim % clients))
             times["away_s"].append(elect())
-            crew.start(victim % clients)
+            peers.start(victim % clients)
             waiting = set(config.neighbours[victim % clients])
 
             def back(client: int, notice: object, victim: int = victim % clients, waiting: set[int] = waiting) -> bool:
@@ -211,7 +211,7 @@ def measure_kills(out: Path, clients: int, kills: int) -> dict[str, float]:
                     waiting.discard(client)
                 return not waiting
 
-            if not crew.listen(back, 120.0):
+            if not peers.listen(back, 120.0):
                 raise SystemExit(f"peer {victim % clients} did not come back")
             elect()  # it catches up
     return {"clients": clients, "kills": kills} | {name: statistics.median(found) for name, found in times.items()}
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, nargs="*", default=SIZES)
     parser.add_argument("--slots", type=int, default=10)
     parser.add_argument("--rule", default="bp-ucb", choices=("bp-ucb", "bp-gp"))
-    parser.add_argument("--kills", type=int, default=0, help="measure what so many killed peers cost, and nothing else")
+    parser.add_argument("--kills", type=int, default=0, help="measure only the cost of this many killed peers")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     options = parser.parse_args()
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")

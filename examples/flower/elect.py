@@ -110,15 +110,15 @@ def deploy(out: Path, world: Scenario, roster: Roster, *, seed: int, pace: float
         "epochs": model.epochs,
         "batch": model.batch,
     }
-    with PeerProcesses(folders, control=True) as crew, Loopback(out / "flower", simulation=False, tls=True) as link:
-        crew.start_all(START_S)
+    with PeerProcesses(folders, control=True) as peers, Loopback(out / "flower", simulation=False, tls=True) as link:
+        peers.start_all(START_S)
         for client, member in enumerate(roster.members):
             beside = {"peer": str(folders[client]), "data": str(out / "data" / f"{member.name}.npz")}
             link.start_node(client, world.clients, name=member.name, config=beside)
         run = link.run(APP, settings)
         status = link.wait(run, deadline_s=7200, every_s=30.0)
         print(link.log(run))
-        crew.stop_all(START_S)  # their notes are read next
+        peers.stop_all(START_S)  # their notes are read next
     return status
 
 

@@ -37,10 +37,10 @@ class Real:
     ) -> None:
         self.where = where
         self.roster, self.folders = roster, folders
-        self.crew = PeerProcesses(self.folders, wraps)
+        self.peers = PeerProcesses(self.folders, wraps)
         self.heard: list[tuple[int, Notice | ProcessEnded]] = []
         self.on_notice: Callable[[int, Notice | ProcessEnded], None] = lambda client, notice: None
-        self.server = DirectElections(self.crew, ElectionServer(self.roster.config(), Ed25519Verifier()), self._hear)
+        self.server = DirectElections(self.peers, ElectionServer(self.roster.config(), Ed25519Verifier()), self._hear)
 
     def _hear(self, client: int, notice: Notice | ProcessEnded) -> None:
         self.heard.append((client, notice))
@@ -51,7 +51,7 @@ class Real:
             fits = isinstance(notice, kind) and all(getattr(notice, name) == one for name, one in values.items())
             return fits and who == client
 
-        assert self.crew.listen(seen, START_S), f"peer {client} never said {kind.__name__} {values}"
+        assert self.peers.listen(seen, START_S), f"peer {client} never said {kind.__name__} {values}"
 
     def elect(self, slot: int, clients: list[int]) -> frozenset[int]:
         """Hold an election among some; returns who decided."""
@@ -102,15 +102,15 @@ def real(
     with listening_federation(out, where, **settings) as (roster, folders):
         made = Real(where, roster, folders, wraps)
         prepare(made)
-        with made.crew:
+        with made.peers:
             if all_up and not without:
-                made.crew.start_all(START_S)
+                made.peers.start_all(START_S)
             else:
                 for client in set(made.folders) - set(without):
-                    made.crew.start(client)
+                    made.peers.start(client)
             yield made
-            numbers = [process.number for process in made.crew.processes.values()]
-            made.crew.stop_all(START_S)  # tests read what they noted
+            numbers = [process.number for process in made.peers.processes.values()]
+            made.peers.stop_all(START_S)  # tests read what they noted
     for number in numbers:
         with pytest.raises(ProcessLookupError):
             os.kill(number, 0)

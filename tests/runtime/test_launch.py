@@ -45,7 +45,7 @@ process.main()
 """A peer that is told to stop, and does so when there is a file `go` in its folder, or after some time."""
 
 
-def slow_crew(
+def slow_peers(
     folders: Mapping[int, Path], slow: frozenset[int] | None = None, longest_s: float = END_S + 1.5, **options: Any
 ) -> PeerProcesses:
     wrap = (sys.executable, "-c", SLOW.replace("LONGEST_S", f"float('{longest_s}')"))
@@ -56,20 +56,20 @@ def test_peers_that_are_told_to_stop_are_waited_for_and_note_their_last_slot(tmp
     where = place(clients=3, steps=(1,))
     with (
         listening_federation(tmp_path / "fed", where) as (roster, folders),
-        slow_crew(folders, frozenset({1}), longest_s=math.inf) as crew,
+        slow_peers(folders, frozenset({1}), longest_s=math.inf) as peers,
     ):
-        crew.start_all(START_S)
-        hold_all(DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier())), where, 1)
-        assert 1 in crew.stop_all(0.1)
+        peers.start_all(START_S)
+        hold_all(DirectElections(peers, ElectionServer(roster.config(), Ed25519Verifier())), where, 1)
+        assert 1 in peers.stop_all(0.1)
         (folders[1] / "go").touch()
-        assert crew.stop_all(START_S) == frozenset()
+        assert peers.stop_all(START_S) == frozenset()
     for folder in folders.values():
         assert [log.slot for log in decode_logs((folder / SLOTS_NAME).read_bytes())] == [1]
         assert (folder / LOG_NAME).read_text() == ""  # nor did the interpreter complain of its input's end
 
 
 def test_the_demo_has_what_slow_peers_noted_of_the_last_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedelect.runtime.demo.PeerProcesses", slow_crew)
+    monkeypatch.setattr("fedelect.runtime.demo.PeerProcesses", slow_peers)
     run = play_demo(Demo(config=tiny(), slots=1), digits(), tmp_path / "demo")
     (record,) = sorted_records(read_run(run))
     assert record.opinions is not None and None not in record.opinions
@@ -79,7 +79,7 @@ def test_the_demo_has_what_slow_peers_noted_of_the_last_slot(tmp_path: Path, mon
 def test_the_demo_says_who_did_not_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "fedelect.runtime.demo.PeerProcesses",
-        functools.partial(slow_crew, slow=frozenset({2}), longest_s=math.inf),
+        functools.partial(slow_peers, slow=frozenset({2}), longest_s=math.inf),
     )
     monkeypatch.setattr("fedelect.runtime.demo.STOP_S", 3.0)
     with pytest.raises(RunError, match=r"did not stop within 3 s and were killed: .*2.*; .* may lack what they noted"):

@@ -98,17 +98,17 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
         tmp_path / "fed", place(), at=lab.addresses, max_faulty=1, resend_s=0.3, silent_intervals=5, slot_s=20.0
     )
     heard: list[tuple[int, Notice | ProcessEnded]] = []
-    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
-        crew.start_all(START_S)
+    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as peers:
+        peers.start_all(START_S)
         server = DirectElections(
-            crew, ElectionServer(roster.config(), Ed25519Verifier()), lambda *said: heard.append(said)
+            peers, ElectionServer(roster.config(), Ed25519Verifier()), lambda *said: heard.append(said)
         )
         hold_all(server, place(), 2)
         lab.rules(*(f"{way} drop" for way in crossing({0, 1}, {2, 3, 4})))
         server.begin_with(3, judged=2, opinions=opinions_of(2, CLIENTS))
         held = server.hold(3, within_s=60.0, all_of=frozenset({2, 3, 4}))
         assert held.certificate is not None and {signer for signer, _ in held.certificate.signatures} == {2, 3, 4}
-        assert crew.listen(lambda client, notice: _noted(heard, client, notice) and {0, 1} <= gave_up(heard, 3), 60.0)
+        assert peers.listen(lambda client, notice: _noted(heard, client, notice) and {0, 1} <= gave_up(heard, 3), 60.0)
         assert not [client for client, notice in heard if client in (0, 1) and _agreed(notice, 3)]
         lab.rules()
         waiting = {(client, other) for client in (0, 1) for other in (2, 3, 4)}
@@ -118,7 +118,7 @@ def test_in_a_partition_only_the_majority_elects_and_after_it_all_go_on_together
                 waiting.discard((client, notice.neighbour))
             return not waiting
 
-        assert crew.listen(healed, 60.0), f"links that did not come back: {waiting}"
+        assert peers.listen(healed, 60.0), f"links that did not come back: {waiting}"
         hold_all(server, place(), 2, first=4, within_s=60.0)
     assert [one.slot for one in server.chain.certificates] == [1, 2, 3, 4, 5]
 
@@ -145,10 +145,10 @@ def test_one_packet_in_ten_lost_costs_time_and_changes_nothing(lab: Lab, tmp_pat
     roster, folders = make_federation(
         tmp_path / "fed", place(), at=lab.addresses, resend_s=3.0, silent_intervals=30, slot_s=90.0
     )  # TCP can stall for longer than a link's lease; for two resend intervals a link that is down is still waited for
-    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as crew:
-        crew.start_all(START_S)
+    with PeerProcesses(folders, {client: lab.wrap(client) for client in folders}) as peers:
+        peers.start_all(START_S)
         lab.rules("numgen random mod 100 < 10 counter drop")
-        server = DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier()))
+        server = DirectElections(peers, ElectionServer(roster.config(), Ed25519Verifier()))
         began = time.monotonic()
         cohorts = hold_all(server, place(), 4, within_s=120.0)
         print(f"4 slots in {time.monotonic() - began:.1f} s, {lab.dropped()} packets lost")

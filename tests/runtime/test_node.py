@@ -40,11 +40,11 @@ from fedelect.runtime.transport import Inbox, LinkDown, LinkUp, MemoryNetwork
 from fedelect.seeds import stream
 
 PHASES = ("exchanging", "flooding", "certifying", "decided")
-Crews = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
+MakePeers = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
-def crews(tmp_path: Path) -> Iterator[Crews]:
+def make_peers(tmp_path: Path) -> Iterator[MakePeers]:
     made: list[MemoryPeers] = []
 
     def make(
@@ -55,22 +55,22 @@ def crews(tmp_path: Path) -> Iterator[Crews]:
         return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make
-    for crew in made:
-        crew.close()
+    for peers in made:
+        peers.close()
 
 
-def test_peers_over_memory_elect_what_the_dense_form_elects_slot_by_slot(crews: Crews) -> None:
-    _, server, _ = crews()
+def test_peers_over_memory_elect_what_the_dense_form_elects_slot_by_slot(make_peers: MakePeers) -> None:
+    _, server, _ = make_peers()
     assert hold_all(server, place(), 8) == [cohort for cohort, _ in dense_cohorts(place(), 8)]
 
 
-def test_lost_frames_are_said_again_and_change_nothing(crews: Crews) -> None:
+def test_lost_frames_are_said_again_and_change_nothing(make_peers: MakePeers) -> None:
     luck = stream(1, "loss")
-    _, server, _ = crews(MemoryNetwork(lambda sender, receiver, frame: None if luck.random() < 0.1 else frame))
+    _, server, _ = make_peers(MemoryNetwork(lambda sender, receiver, frame: None if luck.random() < 0.1 else frame))
     assert hold_all(server, place(), 4) == [cohort for cohort, _ in dense_cohorts(place(), 4)]
 
 
-def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change_nothing(crews: Crews) -> None:
+def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change_nothing(make_peers: MakePeers) -> None:
     network = MemoryNetwork()
     kept: list[bytes] = []
 
@@ -79,7 +79,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
         return frame
 
     network.tamper = keeping
-    crew, server, folders = crews(network)
+    peers, server, folders = make_peers(network)
     expected = [cohort for cohort, _ in dense_cohorts(place(), 4)]
     assert hold_all(server, place(), 2) == expected[:2]
     old = [frame for frame in kept if len(frame) < 4000][:20]
@@ -87,21 +87,21 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
     for frame in (b"", b"FE", b"FE\1\0" + b"\xff" * 40, b"x" * 1000, bytes(FRAME_LIMIT + 1), *old):
         network.carry(0, 1, frame)  # all come from neighbour 0, whoever they were of
     assert hold_all(server, place(), 2, first=3) == expected[2:]
-    troubles = [notice.text for client, notice in crew.heard if isinstance(notice, Trouble) and client == 1]
+    troubles = [notice.text for client, notice in peers.heard if isinstance(notice, Trouble) and client == 1]
     assert any("no frame of a fedelect peer" in text for text in troubles)
-    crew.close()
+    peers.close()
     logs = decode_logs((folders[1] / SLOTS_NAME).read_bytes())
     assert sum(log.refused for log in logs) >= 4
 
 
-def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(crews: Crews) -> None:
-    crew, server, folders = crews(max_faulty=1, resend_s=1.0, silent_intervals=20)
+def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers(max_faulty=1, resend_s=1.0, silent_intervals=20)
     expected = [cohort for cohort, _ in dense_cohorts(place(), 6)]
     assert hold_all(server, place(), 3) == expected[:3]
-    crew.stop(2)
-    crew.start(2)
+    peers.stop(2)
+    peers.start(2)
     assert hold_all(server, place(), 3, first=4) == expected[3:]
-    crew.close()
+    peers.close()
     kept = Journal(folders[2])
     votes = [record.statement.slot for record in kept.records if isinstance(record, Vote)]
     values = [record.slot for record in kept.records if isinstance(record, SignedValue)]
@@ -110,34 +110,36 @@ def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(cre
     kept.close()
 
 
-def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_it_is_back(crews: Crews) -> None:
-    crew, server, _ = crews(max_faulty=1, silent_intervals=10, resend_s=0.2)
+def test_without_a_peer_the_others_still_decide_and_it_signs_nothing_twice_when_it_is_back(
+    make_peers: MakePeers,
+) -> None:
+    peers, server, _ = make_peers(max_faulty=1, silent_intervals=10, resend_s=0.2)
     hold_all(server, place(), 2)
-    crew.stop(4)
+    peers.stop(4)
     rest = {client: one for client, one in opinions_of(2, 5).items() if client != 4}
     server.begin_with(3, judged=2, opinions=rest)
     held = server.hold(3, within_s=60.0, all_of=frozenset(range(4)))
     assert held.certificate is not None and 4 not in dict(held.certificate.signatures)
-    crew.start(4)
+    peers.start(4)
     server.begin_with(4, judged=3, opinions=opinions_of(3, 5))
     assert server.hold(4, within_s=60.0, all_of=frozenset(range(5))).decided_by == frozenset(range(5))
-    crew.tell(4, BeginSlot(slot=4, judged=3))  # it has signed in it
-    assert crew.listen(lambda client, notice: client == 4 and isinstance(notice, Skipped), LONG_S)
+    peers.tell(4, BeginSlot(slot=4, judged=3))  # it has signed in it
+    assert peers.listen(lambda client, notice: client == 4 and isinstance(notice, Skipped), LONG_S)
 
 
-def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_silence_may_be_long(crews: Crews) -> None:
-    crew, server, _ = crews(
+def test_a_neighbour_whose_link_is_down_is_not_waited_for_although_silence_may_be_long(make_peers: MakePeers) -> None:
+    peers, server, _ = make_peers(
         max_faulty=1, silent_intervals=100_000, resend_s=0.1, slot_s=600.0
     )  # silence would take hours
     hold_all(server, place(), 2)
-    crew.stop(4)
+    peers.stop(4)
     rest = frozenset(range(4))
     for slot in (3, 4):
         given = opinions_of(slot - 1, 5)
         server.begin_with(slot, judged=slot - 1, opinions={client: given[client] for client in rest})
         held = server.hold(slot, within_s=60.0, all_of=rest)
         assert held.certificate is not None and held.decided_by == rest, held.reason
-    crew.start(4)
+    peers.start(4)
     hold_all(server, place(), 1, first=5, within_s=60.0)  # it is waited for again
 
 
@@ -212,49 +214,51 @@ def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(tm
     assert len(links.sent) == len(quiet.sent) > 0  # what it said again, and nothing more
 
 
-def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named(crews: Crews) -> None:
-    crew, server, _ = crews(max_faulty=1, silent_intervals=100_000, resend_s=0.1, slot_s=600.0)
-    crew.stop(4)
-    crew.stop(3)
-    crew.start(3, missing_after_s=0.3)  # it has never seen 4
+def test_a_neighbour_that_was_never_up_is_not_waited_for_after_it_has_been_named(make_peers: MakePeers) -> None:
+    peers, server, _ = make_peers(max_faulty=1, silent_intervals=100_000, resend_s=0.1, slot_s=600.0)
+    peers.stop(4)
+    peers.stop(3)
+    peers.start(3, missing_after_s=0.3)  # it has never seen 4
     rest = frozenset(range(4))
     server.begin_with(1, judged=0, opinions=dict.fromkeys(rest))
     assert server.hold(1, within_s=60.0, all_of=rest).decided_by == rest
 
 
-def test_a_peer_says_how_far_it_is_and_what_it_has_sent(crews: Crews) -> None:
-    crew, server, folders = crews()
+def test_a_peer_says_how_far_it_is_and_what_it_has_sent(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers()
     hold_all(server, place(), 2)
-    crew.close()
-    while not crew.said.empty():
-        crew.heard.append(crew.said.get())
+    peers.close()
+    while not peers.said.empty():
+        peers.heard.append(peers.said.get())
     for client, folder in folders.items():
         logs = decode_logs((folder / SLOTS_NAME).read_bytes())
         for log in logs:
-            said = [one for who, one in crew.heard if who == client and isinstance(one, Phase) and one.slot == log.slot]
+            said = [
+                one for who, one in peers.heard if who == client and isinstance(one, Phase) and one.slot == log.slot
+            ]
             order = [PHASES.index(one.phase) for one in said]
             assert order == sorted(set(order)) and order[0] == 0 and order[-1] == len(PHASES) - 1
             assert [one.sent for one in said] == sorted(one.sent for one in said) and 0 < said[-1].sent <= log.sent
             assert said[-1].sent_bytes <= log.sent_bytes
 
 
-def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_not(crews: Crews) -> None:
-    crew, server, _ = crews(slot_s=5.0)
+def test_a_slot_without_a_majority_is_skipped_with_a_reason_and_the_next_one_is_not(make_peers: MakePeers) -> None:
+    peers, server, _ = make_peers(slot_s=5.0)
     for client in (2, 3, 4):
-        crew.stop(client)
+        peers.stop(client)
     server.begin_with(1, judged=0, opinions=dict.fromkeys((0, 1)))
     held = server.hold(1, within_s=60.0)
     assert held.certificate is None and "waited 5 s for" in held.reason
     for client in (2, 3, 4):
-        crew.start(client)
+        peers.start(client)
     server.begin_with(2, judged=0, opinions=dict.fromkeys(range(5)))
     assert server.hold(2, within_s=60.0).certificate is not None
 
 
-def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(crews: Crews) -> None:
-    crew, server, _ = crews()
+def test_a_server_that_missed_certificates_asks_for_them_and_verifies_them(make_peers: MakePeers) -> None:
+    peers, server, _ = make_peers()
     cohorts = hold_all(server, place(), 3)
-    late = DirectElections(crew, ElectionServer(crew.config, Ed25519Verifier()))
+    late = DirectElections(peers, ElectionServer(peers.config, Ed25519Verifier()))
     late.begin_with(4, judged=3, opinions=opinions_of(3, 5))
     held = late.hold(4, within_s=60.0)
     assert held.certificate is not None
@@ -270,23 +274,23 @@ def test_neighbours_that_are_not_up_are_named_with_the_usual_causes(tmp_path: Pa
     assert "firewall" in missing.text and "CA" in missing.text
 
 
-def test_certificates_that_do_not_verify_are_not_taken_in(crews: Crews) -> None:
-    crew, server, _ = crews()
-    crew.tell(0, BeginSlot(slot=1, certificates=("00ff", "zz")))
-    assert crew.listen(lambda client, notice: isinstance(notice, Trouble) and "do not verify" in notice.text, LONG_S)
+def test_certificates_that_do_not_verify_are_not_taken_in(make_peers: MakePeers) -> None:
+    peers, server, _ = make_peers()
+    peers.tell(0, BeginSlot(slot=1, certificates=("00ff", "zz")))
+    assert peers.listen(lambda client, notice: isinstance(notice, Trouble) and "do not verify" in notice.text, LONG_S)
     for client in range(1, 5):
-        crew.tell(client, BeginSlot(slot=1))
+        peers.tell(client, BeginSlot(slot=1))
     assert server.hold(1, within_s=60.0).certificate is not None
 
 
-def test_what_a_peer_says_to_its_server_holds_no_opinion_mean_belief_or_index(crews: Crews) -> None:
-    crew, server, folders = crews()
+def test_what_a_peer_says_to_its_server_holds_no_opinion_mean_belief_or_index(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers()
     hold_all(server, place(), 6)
-    crew.close()
-    while not crew.said.empty():
-        crew.heard.append(crew.said.get())
+    peers.close()
+    while not peers.said.empty():
+        peers.heard.append(peers.said.get())
     secrets = peer_secrets(folders.values())
-    notices = [notice for _, notice in crew.heard]
+    notices = [notice for _, notice in peers.heard]
     assert all(len(values) >= 3 for values in secrets.values()) and any(isinstance(one, Agreed) for one in notices)
     assert notice_leaks(notices, secrets) == []
     leak = Trouble(text=f"my belief is {max(secrets['belief']):.5f}")

@@ -35,11 +35,11 @@ from fedelect.runtime.transport import MemoryNetwork
 WHERE = place(clients=5, budget=2)
 EVERYBODY = frozenset(range(5))
 
-Crews = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
+MakePeers = Callable[..., tuple[MemoryPeers, DirectElections, dict[int, Path]]]
 
 
 @pytest.fixture
-def crews(tmp_path: Path) -> Iterator[Crews]:
+def make_peers(tmp_path: Path) -> Iterator[MakePeers]:
     made: list[MemoryPeers] = []
 
     def make(**settings: Any) -> tuple[MemoryPeers, DirectElections, dict[int, Path]]:
@@ -48,8 +48,8 @@ def crews(tmp_path: Path) -> Iterator[Crews]:
         return made[0], DirectElections(made[0], ElectionServer(roster.config(), Ed25519Verifier())), folders
 
     yield make
-    for crew in made:
-        crew.close()
+    for peers in made:
+        peers.close()
 
 
 def records_of(folder: Path) -> list[object]:
@@ -97,11 +97,11 @@ def test_a_roster_names_the_rule_and_one_from_before_there_were_rules_means_bp_u
         make_federation(tmp_path / "wrong", WHERE, rule="quick-init-ucb")
 
 
-def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_no_worth(crews: Crews) -> None:
-    crew, server, folders = crews()
+def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_no_worth(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers()
     expected = dense_cohorts(WHERE, 8, rule="bp-gp")
     assert hold_all(server, WHERE, 8) == [cohort for cohort, _ in expected]
-    crew.close()
+    peers.close()
     worths = worths_of(folders, server)
     assert len(worths) == 8 and math.isnan(worths[0]) and all(0.0 < worth < 1.0 for worth in worths[1:])
     kept = [record for folder in folders.values() for record in records_of(folder)]
@@ -114,7 +114,7 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
         "opinion": set(opinions_told(8)),
     }
     hidden = [*(claim.blind for claim in claims), *(one.values for one in appraisals)]  # the hash under the seal too
-    told = [notice for _, notice in crew.heard]
+    told = [notice for _, notice in peers.heard]
     assert notice_leaks(told, secrets, hidden) == []
     # The search would have seen each of them, in any certificate or line, and does see what the server is to have.
     seal = server.chain.certificates[-1].statement.map_hash
@@ -128,51 +128,51 @@ def test_peers_over_memory_elect_what_the_dense_form_elects_and_show_the_server_
     assert len(set(blinds)) == len(blinds) >= 8 * 5  # fresh in every value, of everybody
 
 
-def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(crews: Crews) -> None:
-    crew, server, folders = crews(max_faulty=1)
+def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_next_slot(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers(max_faulty=1)
     hold_all(server, WHERE, 5)
-    crew.stop(2)
+    peers.stop(2)
     kept = [record for record in records_of(folders[2]) if not isinstance(record, Appraisal)]
     (folders[2] / JOURNAL_NAME).unlink()
     rewritten = Journal(folders[2])
     for record in kept:
         rewritten.keep_records([record])  # type: ignore[list-item]
     rewritten.close()
-    crew.start(2)
+    peers.start(2)
     expected = dense_cohorts(WHERE, 8, rule="bp-gp")[5:]
     assert hold_all(server, WHERE, 3, first=6) == [cohort for cohort, _ in expected]
-    crew.close()
+    peers.close()
     assert votes_of(folders[2])[-1] > 5
     check_appraised(folders[2], server)
 
 
-def test_a_slot_that_nobody_trained_in_teaches_nothing(crews: Crews) -> None:
-    crew, server, folders = crews()
+def test_a_slot_that_nobody_trained_in_teaches_nothing(make_peers: MakePeers) -> None:
+    peers, server, folders = make_peers()
     hold_all(server, WHERE, 2)
     server.begin_with(3, judged=1, opinions=opinions_of(1, 5))  # training in slot 2 failed: the old model once more
     held = server.hold(3, within_s=40.0, all_of=EVERYBODY)
     assert held.certificate is not None
     assert held.certificate.cohort == server.chain.certificates[1].cohort  # its clients are still to be tried
-    crew.close()
+    peers.close()
     assert [math.isnan(worth) for worth in worths_of(folders, server)] == [True, False, True]
 
 
 @pytest.mark.integration
 def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts_by_bp_gp(
-    tmp_path: Path, crews: Crews
+    tmp_path: Path, make_peers: MakePeers
 ) -> None:
     dense = dense_cohorts(WHERE, 10, rule="bp-gp")
-    memory, server, folders = crews()
+    memory, server, folders = make_peers()
     in_memory = hold_all(server, WHERE, 10)
     memory.close()
     with (
         listening_federation(tmp_path / "real", WHERE, rule="bp-gp") as (roster, real_folders),
-        PeerProcesses(real_folders) as crew,
+        PeerProcesses(real_folders) as peers,
     ):
-        crew.start_all(START_S)
-        in_processes = hold_all(DirectElections(crew, ElectionServer(roster.config(), Ed25519Verifier())), WHERE, 10)
-        numbers = [process.number for process in crew.processes.values()]
-        crew.stop_all(START_S)  # their notes are read below
+        peers.start_all(START_S)
+        in_processes = hold_all(DirectElections(peers, ElectionServer(roster.config(), Ed25519Verifier())), WHERE, 10)
+        numbers = [process.number for process in peers.processes.values()]
+        peers.stop_all(START_S)  # their notes are read below
     assert in_processes == in_memory == [cohort for cohort, _ in dense]
     for those in (folders, real_folders):
         logs = [decode_logs((folder / SLOTS_NAME).read_bytes()) for folder in those.values()]
@@ -190,10 +190,10 @@ def test_a_process_killed_for_some_slots_gets_what_it_missed_and_votes_again_by_
     everybody = sorted(EVERYBODY)
     with real(tmp_path / "fed", WHERE, rule="bp-gp", **settings) as fed:
         fed.elect(1, everybody)
-        fed.crew.kill(3)
+        fed.peers.kill(3)
         for slot in (2, 3, 4, 5):
             assert fed.elect(slot, [0, 1, 2, 4]) >= EVERYBODY - {3}
-        fed.crew.start(3)
+        fed.peers.start(3)
         fed.elect_until_voted(6, everybody)
     votes = votes_of(fed.folders[3])
     assert votes[0] == 1 and votes[-1] > 5 and len(set(votes)) == len(votes)

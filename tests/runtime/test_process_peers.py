@@ -61,9 +61,9 @@ def test_dense_form_peers_in_memory_and_real_processes_elect_the_same_cohorts(tm
 def test_a_hung_peer_holds_nobody_up_for_long_and_catches_up_when_it_wakes(tmp_path: Path) -> None:
     with real(tmp_path / "fed", place(), **QUICK) as fed:
         fed.elect(1, [0, 1, 2, 3, 4])
-        fed.crew.processes[2].signal(signal.SIGSTOP)
+        fed.peers.processes[2].signal(signal.SIGSTOP)
         fed.elect(2, [0, 1, 3, 4])
-        fed.crew.processes[2].signal(signal.SIGCONT)
+        fed.peers.processes[2].signal(signal.SIGCONT)
         fed.elect_until_voted(3, [2])  # the others need not wait for it while it catches up
     assert votes_of(fed.folders[2])[-1] >= 3
 
@@ -71,9 +71,9 @@ def test_a_hung_peer_holds_nobody_up_for_long_and_catches_up_when_it_wakes(tmp_p
 def test_a_peer_with_a_renewed_certificate_rejoins_and_its_neighbours_need_nothing(tmp_path: Path) -> None:
     with real(tmp_path / "fed", place(clients=3, steps=(1,))) as fed:
         fed.elect(1, [0, 1, 2])
-        fed.crew.kill(1)
+        fed.peers.kill(1)
         renew("peer01", fed.folders[1], tmp_path / "fed" / "ca")
-        fed.crew.start(1)
+        fed.peers.start(1)
         fed.wait(Ready, 1)
         assert fed.elect(2, [0, 1, 2]) == {0, 1, 2}
     assert len(votes_of(fed.folders[1])) <= 2  # it may be told before it has voted itself
@@ -116,7 +116,7 @@ def test_a_member_that_is_no_neighbour_cannot_say_or_hear_a_word(tmp_path: Path)
         return not down
 
     with real(tmp_path / "fed", where, without=(3,), **QUICK | {"silent_intervals": 15}) as fed:
-        assert fed.crew.listen(all_up, START_S), f"links that did not come up: {sorted(down)}"
+        assert fed.peers.listen(all_up, START_S), f"links that did not come up: {sorted(down)}"
         links, inbox = outsider(fed.roster, fed.folders[3], claims=(0, 2, 4)), Inbox()
         links.start(inbox)
         try:
@@ -160,7 +160,7 @@ def insist(fed: Real, links: ZenohTransport, frames: tuple[bytes, ...], refusals
         for neighbour in range(4):
             for frame in frames:
                 links.send(neighbour, frame)
-        fed.crew.listen(hear, 1.0)
+        fed.peers.listen(hear, 1.0)
 
 
 def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused_and_the_others_decide(
@@ -197,7 +197,7 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
     troubles = " ".join(notice.text for _, notice in fed.heard if isinstance(notice, Trouble))
     assert "no frame of a fedelect peer" in troubles and "speaks for client" in troubles
     assert "proven" not in troubles  # nobody was framed
-    assert not fed.crew.alive
+    assert not fed.peers.alive
 
 
 def test_peers_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_peers_end_when_whoever_started_them_is_killed(tmp_path: Path) -> None:
 def check_that_peers_end_with_their_starter(fed: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from fedelect.runtime.launch import PeerProcesses\n"
-        f"crew = PeerProcesses({{n: Path({str(fed)!r}) / f'peer{{n:02d}}' for n in range(3)}})\n"
-        f"crew.start_all({START_S}); print(*[one.number for one in crew.processes.values()], flush=True)\n"
+        f"peers = PeerProcesses({{n: Path({str(fed)!r}) / f'peer{{n:02d}}' for n in range(3)}})\n"
+        f"peers.start_all({START_S}); print(*[one.number for one in peers.processes.values()], flush=True)\n"
         "sys.stdin.read()"
     )
     starter = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

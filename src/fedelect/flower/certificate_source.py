@@ -225,7 +225,7 @@ class CertificateSource:
 
 @dataclass(slots=True)
 class _Shown:
-    """What clients showed: the clients that have the slot's certificate, and the last slot of all."""
+    """Clients that have the slot's certificate, and the last slot that any client showed."""
 
     agreed: list[ClientId] = field(default_factory=list)
     last: int = 0

@@ -1,4 +1,4 @@
-"""What a client app may add: a name of its own, and noise on its opinion. Both are optional, and one line each."""
+"""Optional parts of a client app, one line each: its own name, and noise on its opinion."""
 
 import json
 import math
@@ -73,7 +73,7 @@ class PrivateOpinion:
         opinion, examples = (self._metric(reply.content, name) for name in (self._opinion, self._examples))
         if math.isnan(opinion):
             raise ConfigurationError(f"the metric {self._opinion!r} is nan; an opinion is a number in [0, 1]")
-        self._privacy.noise(examples)  # raises if an opinion over so many cannot be given
+        self._privacy.noise(examples)  # raises if no opinion over this number can be released
         spent.add()  # before the release: what cannot be written down is not given
         noisy = self._privacy.release(min(max(opinion, 0.0), 1.0), int(examples))
         kept = MetricRecord({self._opinion: noisy, EXAMPLES: int(examples)})
@@ -87,7 +87,7 @@ class PrivateOpinion:
 
 
 class _Ledger:
-    """How many opinions a node has released."""
+    """Count of the opinions that a node has released."""
 
     def __init__(self, context: Context) -> None:
         named = context.node_config.get("privacy-ledger")

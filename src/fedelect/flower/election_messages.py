@@ -80,13 +80,13 @@ class ElectionAnswer:
 
     def content(self) -> RecordDict:
         """Return the record to send."""
-        fields = {"done": self.slot, "outcome": self.outcome, "certificates": list(_fitting(self.certificates))}
+        fields = {"done": self.slot, "outcome": self.outcome, "certificates": list(_take_fitting(self.certificates))}
         return RecordDict({RECORD: ConfigRecord(fields)})  # type: ignore[arg-type]  # a list of bytes is a value
 
 
 def read_request(content: RecordDict) -> ElectionRequest:
     """Read a request; RemoteProtocolError if the content is none."""
-    fields = _fields(content.get(RECORD), _REQUEST)
+    fields = _check_fields(content.get(RECORD), _REQUEST)
     return ElectionRequest(
         **{name: cast("int", fields[name]) for name in ("slot", "judged", "client", "after")},
         configuration=cast("bytes", fields["configuration"]),
@@ -98,7 +98,7 @@ def read_answer(content: RecordDict, slot: int) -> ElectionAnswer:
     """Read the answer to a request for `slot`; RemoteProtocolError if the content is none, or holds more."""
     if list(content) != [RECORD]:
         raise RemoteProtocolError(f"it holds {len(content)} records; an answer is one, called {RECORD!r}")
-    fields = _fields(content[RECORD], _ANSWER)
+    fields = _check_fields(content[RECORD], _ANSWER)
     if fields["done"] != slot:
         raise RemoteProtocolError(f"it is of another slot, {fields['done']}")
     if fields["outcome"] not in get_args(ClientOutcome):
@@ -113,7 +113,7 @@ _REQUEST = {"slot": int, "judged": int, "client": int, "configuration": bytes, "
 _ANSWER = {"done": int, "outcome": str, "certificates": list}
 
 
-def _fields(record: object, expected: Mapping[str, type]) -> Mapping[str, object]:
+def _check_fields(record: object, expected: Mapping[str, type]) -> Mapping[str, object]:
     if not isinstance(record, ConfigRecord):
         raise RemoteProtocolError(f"its {RECORD!r} is no ConfigRecord")
     if set(record) != set(expected):
@@ -127,7 +127,7 @@ def _fields(record: object, expected: Mapping[str, type]) -> Mapping[str, object
     return record
 
 
-def _fitting(certificates: Iterable[bytes]) -> list[bytes]:
+def _take_fitting(certificates: Iterable[bytes]) -> list[bytes]:
     """Return as many of the oldest as fit into an answer."""
     kept: list[bytes] = []
     left = FRAME_LIMIT

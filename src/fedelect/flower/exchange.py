@@ -148,15 +148,15 @@ class ChosenNodes(Grid):
         return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """By the real grid."""
+        """Pass on to the real grid."""
         return self._grid.push_messages(messages)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """By the real grid."""
+        """Pass on to the real grid."""
         return self._grid.pull_messages(message_ids)
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """By the real grid."""
+        """Pass on to the real grid."""
         return self._grid.send_and_receive(messages, timeout=timeout)
 
 
@@ -166,7 +166,7 @@ _LOOKS_ALLOWED = 8
 def address_messages(
     wanted: Iterable[Message], nodes: Mapping[ClientId, int], *, timeout_s: float
 ) -> dict[ClientId, Message]:
-    """What an inner strategy wants to send, one message for each of `nodes` (client -> node id).
+    """Address an inner strategy's messages, one to each of `nodes` (client -> node id).
 
     Raises:
         ConfigurationError: It sends each node something else, and one of the chosen nodes nothing.
@@ -233,7 +233,7 @@ def _metric_form(record: MetricRecord) -> object:
 
 
 def _fault(content: RecordDict) -> str | None:
-    """What is wrong inside the arrays of an update; costs as much as to read them."""
+    """Return what is wrong in the arrays of an update, or None; reads all of them."""
     try:
         for record in content.array_records.values():
             if any(array.numpy().shape != tuple(array.shape) for array in record.values() if array.stype == _NUMPY):
@@ -246,7 +246,7 @@ def _fault(content: RecordDict) -> str | None:
 
 
 def all_finite(arrays: ArrayRecord) -> bool:
-    """Whether a model is free of nan and infinity; arrays that are not NumPy's are not looked into."""
+    """Whether a model is free of nan and infinity; arrays that are not NumPy's are skipped."""
     return all(bool(np.isfinite(array.numpy()).all()) for array in arrays.values() if array.stype == _NUMPY)
 
 

@@ -32,7 +32,7 @@ _INTRODUCTIONS = 2  # how often a node is asked that does not answer; each time 
 
 
 class Node(Protocol):
-    """What Flower's public `Grid.get_nodes` tells of a node."""
+    """A node as Flower's public `Grid.get_nodes` returns it."""
 
     @property
     def node_id(self) -> int:
@@ -52,7 +52,7 @@ class Node(Protocol):
 
     @property
     def last_activated_at(self) -> str:
-        """When it last came, ISO 8601, or ""."""
+        """When it was last activated, ISO 8601, or ""."""
 
     @property
     def heartbeat_interval(self) -> float:
@@ -151,7 +151,7 @@ class Directory:
                 self._registered.add(name)
 
     def _introductions(self, node_ids: Sequence[int]) -> dict[int, str | None]:
-        """What the nodes call themselves; None for one that cannot say, or has not answered twice."""
+        """Ask the nodes for their names; None for one that has none, or has not answered twice."""
         asked = {
             number: Message(RecordDict({"config": ConfigRecord()}), dst_node_id=node_id, message_type=INTRODUCTION)
             for number, node_id in enumerate(node_ids)
@@ -222,7 +222,7 @@ class Clients:
         return self._directory.registered
 
     def list_names(self, clients: Iterable[ClientId]) -> str:
-        """What these clients are called."""
+        """Return the names of these clients, for messages."""
         names = self.names
         return ", ".join(names[client] for client in clients) or "nobody"
 
@@ -248,7 +248,7 @@ class Clients:
         return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
 
     def wait(self, *, wanted: int, needed: int, wait_s: float) -> dict[ClientId, int]:
-        """Where the clients are, as soon as `wanted` of them are there, or after `wait_s` at least `needed`.
+        """Return the clients' nodes as soon as `wanted` are connected, or after `wait_s` at least `needed`.
 
         Raises:
             AvailabilityError: Fewer than `needed` are there when the time is up; the message says who is missing.

@@ -1,4 +1,4 @@
-"""From the clients' evaluation replies to what the selector is told.
+"""Turn the clients' evaluation replies into feedback for the selector.
 
 A client is not believed more than it must be: an opinion that is missing, nan, out of range or no number counts as
 none, never as 0, and the reason is kept. What is left is averaged, robustly if so asked.
@@ -28,7 +28,7 @@ def check_opinion(opinion: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What the clients think of a model.
+    """Opinions of a model.
 
     Attributes:
         opinions: (N,) nan where a client gave none that counts. With `privacy` they carry noise.
@@ -42,7 +42,7 @@ class Survey:
 
     @property
     def given(self) -> int:
-        """How many opinions count."""
+        """Number of opinions that count."""
         return int(np.count_nonzero(~np.isnan(self.opinions)))
 
 
@@ -69,7 +69,7 @@ def read_survey(
     for client, reply in replies.items():
         try:
             noise = 0.0 if privacy is None else _noise(reply.content, privacy, known.get(client))
-            survey.opinions[client] = _checked(_read(reply.content, opinion), noise)
+            survey.opinions[client] = _check_range(_read(reply.content, opinion), noise)
             survey.noise[client] = noise
             if privacy is not None:
                 known.setdefault(client, int(_number(reply.content, EXAMPLES)))
@@ -81,7 +81,7 @@ def read_survey(
 
 
 def make_feedback(survey: Survey, *, average: Average, trim: float, private: bool) -> Feedback:
-    """What the selector is told: the opinions and their average, or, if they carry noise, the average alone."""
+    """Return the feedback: opinions and their average or, if they carry noise, the average alone."""
     reward = average_opinion(survey.opinions, average, trim=trim)
     if not private:
         return Feedback(opinions=survey.opinions, reward=None if average == "mean" else reward)
@@ -122,7 +122,7 @@ def _number(content: RecordDict, name: str) -> float:
     return float(value)
 
 
-def _checked(value: object, noise: float) -> float:
+def _check_range(value: object, noise: float) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise _NoOpinionError(f"its opinion is {_short(value)}, which is no number")
     reach = _NOISES * noise

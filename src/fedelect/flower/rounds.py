@@ -102,11 +102,11 @@ class Rounds:
         there = self.clients.locate()
         if not there:
             return Answers(), []
-        asked = self._to_judge(strategy, slot, model, there)
+        asked = self._evaluate_messages(strategy, slot, model, there)
         answers = exchange(self.grid, asked, timeout_s=self.timeout_s)
         try:
             metrics = strategy.aggregate_evaluate(
-                self._counted(slot, self.per_slot - 1), list(answers.replies.values())
+                self._round_number(slot, self.per_slot - 1), list(answers.replies.values())
             )
         except Exception as error:  # replies that do not go together; the opinions are read one by one
             LOG.warning("%s could not combine the evaluation metrics: %s", type(strategy).__name__, error)
@@ -138,7 +138,7 @@ class Rounds:
             enough: Early stop.
         """
         there = {client: node for client, node in self.clients.locate().items() if only is None or client in only}
-        plain = {} if judged is None or not there else self._to_judge(strategy, *judged, there)
+        plain = {} if judged is None or not there else self._evaluate_messages(strategy, *judged, there)
         asked = {}
         for client, node in there.items():
             content = RecordDict(dict(plain[client].content) if client in plain else {})
@@ -146,13 +146,13 @@ class Rounds:
             asked[client] = Message(content, dst_node_id=node, message_type=message_type, ttl=self.timeout_s)
         return exchange(self.grid, asked, timeout_s=self.timeout_s, enough=enough), list(there)
 
-    def _to_judge(
+    def _evaluate_messages(
         self, strategy: Strategy, slot: int, model: ArrayRecord, there: Mapping[ClientId, int]
     ) -> dict[ClientId, Message]:
         """Return the inner strategy's messages to evaluate the model that was trained in `slot`."""
         config = _config(self.evaluate_config, slot, self.per_slot - 1)
-        view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_evaluate_nodes"))
-        wanted = list(strategy.configure_evaluate(self._counted(slot, self.per_slot - 1), model, config, view))
+        view = ChosenNodes(self.grid, list(there.values()), at_least=_required_nodes(strategy, "min_evaluate_nodes"))
+        wanted = list(strategy.configure_evaluate(self._round_number(slot, self.per_slot - 1), model, config, view))
         if not wanted:  # a strategy without federated evaluation; who decides needs it all the same
             wanted = [Message(_content(strategy, model, config), dst_node_id=0, message_type=MessageType.EVALUATE)]
         return address_messages(wanted, there, timeout_s=self.timeout_s)
@@ -171,7 +171,7 @@ class Rounds:
             )
             return len(updates)
         overall = (slot - 1) * self.per_slot + round_ + 1
-        arrays, metrics = strategy.aggregate_train(self._counted(slot, round_), list(updates.values()))
+        arrays, metrics = strategy.aggregate_train(self._round_number(slot, round_), list(updates.values()))
         if arrays is not None and not all_finite(arrays):
             trained.abandoned = f"in round {round_ + 1} the updates were combined to values that are not finite"
             return len(updates)
@@ -188,9 +188,9 @@ class Rounds:
     def _updates(
         self, strategy: Strategy, slot: int, round_: int, there: Mapping[ClientId, int], trained: SlotTraining
     ) -> dict[ClientId, Message]:
-        view = ChosenNodes(self.grid, list(there.values()), at_least=_insisted(strategy, "min_train_nodes"))
+        view = ChosenNodes(self.grid, list(there.values()), at_least=_required_nodes(strategy, "min_train_nodes"))
         config = _config(self.train_config, slot, round_)
-        wanted = list(strategy.configure_train(self._counted(slot, round_), trained.model, config, view))
+        wanted = list(strategy.configure_train(self._round_number(slot, round_), trained.model, config, view))
         if not wanted:
             raise ConfigurationError(
                 f"{type(strategy).__name__} sends nobody anything to train; is its fraction_train 0?"
@@ -207,7 +207,7 @@ class Rounds:
             )
         return updates
 
-    def _counted(self, slot: int, round_: int) -> int:
+    def _round_number(self, slot: int, round_: int) -> int:
         """Return the round's number for the inner strategy and the clients."""
         return round_ + 1 + (slot - 1) * self.per_slot * self.continued
 
@@ -224,8 +224,8 @@ def _content(strategy: Strategy, model: ArrayRecord, config: ConfigRecord) -> Re
     return RecordDict({arrays: model, settings: config})
 
 
-def _insisted(strategy: Strategy, kind: str) -> int:
-    """How many nodes a strategy of Flower's waits for."""
+def _required_nodes(strategy: Strategy, kind: str) -> int:
+    """Return the number of nodes that a strategy of Flower's waits for."""
     return max(int(setting(strategy, name, 0)) for name in (kind, "min_available_nodes"))
 
 

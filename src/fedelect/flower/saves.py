@@ -110,7 +110,7 @@ class UnsavableError(Exception):
 
 
 def strategy_state(strategy: Strategy) -> dict[str, Any]:
-    """All attributes of a strategy, and of strategies inside it, as plain values; functions are left out.
+    """Return all attributes of a strategy, and of strategies inside it, as plain values without functions.
 
     Raises:
         UnsavableError: An attribute is of a kind that cannot be written down.
@@ -124,7 +124,7 @@ def strategy_state(strategy: Strategy) -> dict[str, Any]:
         elif isinstance(value, _STATELESS):
             state[name] = ("same", None)
         else:
-            state[name] = _plain(value, f"{type(strategy).__name__}.{name}")
+            state[name] = _to_plain(value, f"{type(strategy).__name__}.{name}")
     return state
 
 
@@ -137,7 +137,7 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
         if kind == "strategy":
             restore_strategy(getattr(strategy, name), value)
         elif kind != "same":
-            setattr(strategy, name, _restored(kind, value))
+            setattr(strategy, name, _from_plain(kind, value))
 
 
 def remember_state(strategy: Strategy) -> Callable[[], None]:
@@ -163,7 +163,7 @@ def remember_state(strategy: Strategy) -> Callable[[], None]:
     return take_back
 
 
-def _plain(value: object, where: str) -> tuple[str, Any]:
+def _to_plain(value: object, where: str) -> tuple[str, Any]:
     """A value with a word for its kind. Subclasses are not taken for what they derive from: they may hold more."""
     if value is None or type(value) in (bool, float, str, bytes):
         return "value", value
@@ -176,13 +176,13 @@ def _plain(value: object, where: str) -> tuple[str, Any]:
     if type(value) is ArrayRecord:
         return "arrays", msgspec.to_builtins(pack_arrays(value), builtin_types=(bytes,))
     if type(value) is dict:
-        return "dict", [[_plain(k, where), _plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
+        return "dict", [[_to_plain(k, where), _to_plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
     if type(value) in (list, tuple):
-        return type(value).__name__, [_plain(item, where) for item in cast(Iterable[object], value)]
+        return type(value).__name__, [_to_plain(item, where) for item in cast(Iterable[object], value)]
     raise UnsavableError(f"{where} is a {type(value).__name__}")
 
 
-def _restored(kind: str, value: Any) -> Any:
+def _from_plain(kind: str, value: Any) -> Any:
     if kind in ("array", "scalar"):
         dtype, shape, data = value
         array = np.frombuffer(data, dtype=dtype).reshape(shape).copy()
@@ -192,8 +192,8 @@ def _restored(kind: str, value: Any) -> Any:
     if kind == "arrays":
         return unpack_arrays(msgspec.convert(value, list[SavedArray]))
     if kind == "dict":
-        return {_restored(*key): _restored(*item) for key, item in value}
+        return {_from_plain(*key): _from_plain(*item) for key, item in value}
     if kind in ("list", "tuple"):
-        items = [_restored(*item) for item in value]
+        items = [_from_plain(*item) for item in value]
         return items if kind == "list" else tuple(items)
     return value

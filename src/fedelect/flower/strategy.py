@@ -34,12 +34,12 @@ from fedelect.selectors import AbstractSelector
 
 
 class AbstractSlotStrategy(Strategy):
-    """Plays slots: somebody decides who trains, any other strategy of Flower's Message API aggregates.
+    """Plays slots: a cohort source chooses who trains, any strategy of Flower's Message API aggregates.
 
     Args:
         strategy: What aggregates.
-        settings: How slots go.
-        decides: Who decides.
+        settings: Settings of the slots.
+        source: Chooses the cohorts.
         run: The run folder.
     """
 

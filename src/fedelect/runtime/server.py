@@ -206,7 +206,7 @@ class DirectElections:
 
 
 class _Progress:
-    """What the peers have said of an election so far."""
+    """Notices of an election so far."""
 
     def __init__(self, slot: int) -> None:
         self.slot = slot

@@ -303,11 +303,11 @@ def ends(hear: Callable[[], bytes]) -> bool:
 def test_real_processes_elect_by_their_control_sockets(tmp_path: Path) -> None:
     with (
         listening_federation(tmp_path / "fed", WHERE) as (roster, folders),
-        PeerProcesses(folders, control=True) as crew,
+        PeerProcesses(folders, control=True) as peers,
     ):
-        crew.start_all(120.0)
+        peers.start_all(120.0)
         shown = [elect_with(folders, slot) for slot in (1, 2, 3)]
-        assert crew.stop_all(120.0) == frozenset()  # one that is killed leaves its socket
+        assert peers.stop_all(120.0) == frozenset()  # one that is killed leaves its socket
     chain = CertificateChain(roster.config(), Ed25519Verifier())
     for heard in shown:
         certificates = [decode_record(bytes.fromhex(one.certificates[-1])) for one in heard.values()]

@@ -51,14 +51,14 @@ def kill_in(fed: Real, slot: int, phase: str, victims: tuple[int, ...]) -> dict[
 
     def watch(client: int, notice: Notice | ProcessEnded) -> None:
         if client in victims and isinstance(notice, Phase) and (notice.slot, notice.phase) == (slot, phase):
-            fed.crew.processes[client].signal(signal.SIGKILL)
+            fed.peers.processes[client].signal(signal.SIGKILL)
 
     fed.on_notice = watch
     fed.begin(slot, EVERYBODY)
     rest = set(EVERYBODY) - set(victims)
     assert fed.finish(slot, sorted(rest)) >= rest
     for client in victims:  # one that went through several phases in one step is still there
-        fed.crew.kill(client)
+        fed.peers.kill(client)
         (fed.folders[client] / STOP_NAME).unlink()
     return {client: phase_on_disk(fed.folders[client], slot) for client in victims}
 
@@ -72,8 +72,8 @@ def rejoin(fed: Real, victims: tuple[int, ...]) -> None:
         return not waiting
 
     for client in victims:
-        fed.crew.start(client)
-    assert fed.crew.listen(up, START_S), f"links that did not come back: {sorted(waiting)}"
+        fed.peers.start(client)
+    assert fed.peers.listen(up, START_S), f"links that did not come back: {sorted(waiting)}"
 
 
 def test_two_peers_killed_in_any_phase_hold_nobody_up_split_nothing_and_rejoin(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ FIRST_PORT = 7447
 
 @dataclass(frozen=True)
 class _Linked:
-    """What of a scenario the exchange of beliefs depends on; no data are needed for it."""
+    """The part of a scenario that the exchange of beliefs depends on, without data."""
 
     config: ScenarioConfig
     clients: int
@@ -60,7 +60,7 @@ def init(
 ) -> None:
     """Write roster, graph, CA and one folder for each peer; bring each folder to its machine.
 
-    Whoever runs this without --keys holds all secrets for a moment: it must not be whoever runs the FL server.
+    Without --keys this machine holds all secrets for a moment: it must not be the FL server's.
     """
     from fedelect.runtime.identity import create_federation
     from fedelect.runtime.roster import couplings_for, settings_for
@@ -98,7 +98,7 @@ def init(
 
 
 def sized(config: ScenarioConfig, clients: int | None, budget: int | None) -> ScenarioConfig:
-    """The scenario with another number of clients, as far as it can have one."""
+    """Return the scenario with another number of clients and budget."""
     number = config.clients if clients is None else clients
     iid = min(config.data.iid_clients, number)
     return msgspec.structs.replace(

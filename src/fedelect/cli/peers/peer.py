@@ -37,7 +37,7 @@ def peer(
             try:
                 sys.stdout.buffer.write(encode_line(notice))
                 sys.stdout.buffer.flush()
-            except OSError:  # whoever read them is gone; the peer goes on, and says the rest to nobody
+            except OSError:  # the reader is gone; the peer runs on without it
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

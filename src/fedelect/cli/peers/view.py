@@ -84,7 +84,7 @@ class PeersView:
             self._elected.update(() if held.certificate is None else held.certificate.cohort)
 
     def __rich__(self) -> Group:
-        """All of it, as it is now."""
+        """Return the table as it is now."""
         with self._lock:
             return Group(self._table(), self._server(), self._progress())
 

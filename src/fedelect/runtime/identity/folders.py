@@ -202,4 +202,4 @@ def _check_tls(tls: TlsFiles, name: str) -> datetime.datetime:
 
 def _renewal(tls: TlsFiles, name: str) -> str:
     folder = tls.certificate.parent
-    return f"whoever holds the CA runs: fedelect peers renew {name} --folder {folder} --ca CA_FOLDER"
+    return f"the holder of the CA runs: fedelect peers renew {name} --folder {folder} --ca CA_FOLDER"
