@@ -9,7 +9,7 @@ from typing import Any
 from fedelect.protocol import Certificate, ElectionSettings, KeyedHashVerifier, Peer, PeerConfig, simulated_signers
 from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persist, Record, Send, SlotSkipped
 from fedelect.protocol.messages import Message
-from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, sealed
+from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, seal_map
 from fedelect.seeds import stream
 
 SIGNERS = simulated_signers(8)
@@ -98,7 +98,7 @@ def sealed_chain(
     appraisals: list[Appraisal] = []
     for slot, (cohort, worth) in enumerate(zip(cohorts, worths, strict=True), first_slot):
         values = bytes([slot % 256]) * 32
-        said = statement(shared, slot=slot, cohort=cohort, previous=previous, hashed=sealed(values, worth))
+        said = statement(shared, slot=slot, cohort=cohort, previous=previous, hashed=seal_map(values, worth))
         certificates.append(certificate(said))
         appraisals.append(Appraisal(said.identity, values, worth))
         previous = said.identity

@@ -91,19 +91,19 @@ def test_a_neighbour_that_has_gone_counts_as_silent_from_then_on() -> None:
         quiet.receive(number, 1, value)
     assert exchange.done and quiet.done
     assert exchange.belief == quiet.belief
-    assert [number for number, _, _ in exchange.unshown(4)] == [2, 3]
+    assert [number for number, _, _ in exchange.unacknowledged(4)] == [2, 3]
 
 
 def test_what_a_neighbour_has_not_shown_to_have_is_at_most_the_last_two_rounds() -> None:
     exchange = ring_exchange()
     sent = {(number, to): value for number, to, value in exchange.start()}
-    assert exchange.unshown(1) == [(1, 1, sent[1, 1])]
+    assert exchange.unacknowledged(1) == [(1, 1, sent[1, 1])]
     exchange.receive(1, 1, 0.1)
     exchange.receive(2, 1, 0.1)  # 1 has our round 1
-    assert exchange.unshown(1) == []
+    assert exchange.unacknowledged(1) == []
     sent |= {(number, to): value for number, to, value in exchange.receive(1, 4, 0.1)}
-    assert exchange.unshown(1) == [(2, 1, sent[2, 1])]
-    assert exchange.unshown(4) == [(1, 4, sent[1, 4]), (2, 4, sent[2, 4])]
+    assert exchange.unacknowledged(1) == [(2, 1, sent[2, 1])]
+    assert exchange.unacknowledged(4) == [(1, 4, sent[1, 4]), (2, 4, sent[2, 4])]
 
 
 def test_with_no_neighbours_the_belief_is_the_evidence_at_once() -> None:

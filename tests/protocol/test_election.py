@@ -7,7 +7,7 @@ import pytest
 from tests.protocol.election_kit import config, value
 
 from fedelect.errors import AvailabilityError
-from fedelect.protocol.election import decide
+from fedelect.protocol.election import elect_cohort
 from fedelect.protocol.statements import SignedValue
 from fedelect.rules import CohortStatistics, ColdStart, elect
 
@@ -21,7 +21,7 @@ def values() -> dict[int, SignedValue | None]:
 
 def test_a_decision_is_the_election_from_means_pulls_and_beliefs() -> None:
     pulls = np.array([1, 3, 2, 1, 5, 1])
-    got = decide(values(), pulls=pulls, config=CONFIG, slot=9)
+    got = elect_cohort(values(), pulls=pulls, config=CONFIG, slot=9)
     expected = elect(
         np.array([0.0, 0.1, math.nan, 0.3, 0.4, 0.5]),
         pulls,
@@ -45,7 +45,7 @@ def test_a_decision_does_not_depend_on_the_blinds(rule: str) -> None:
     decisions = set()
     for number in range(4):
         blinded = {n: value(shared, n, belief=n / 6, blind=bytes([number, n]) * 8) for n in range(6)}
-        decisions.add(decide(blinded, pulls=np.ones(6, dtype=np.int64), config=shared, slot=9, played=played))
+        decisions.add(elect_cohort(blinded, pulls=np.ones(6, dtype=np.int64), config=shared, slot=9, played=played))
     assert len(decisions) == 1
 
 
@@ -53,25 +53,25 @@ def test_while_some_client_is_untried_the_next_cold_start_group_is_elected() -> 
     cold_start = ColdStart(6, 2, 11)
     first, second = cold_start.group(0), cold_start.group(1)
     pulls = np.zeros(6, dtype=np.int64)
-    assert decide(values(), pulls=pulls, config=CONFIG, slot=1) == (first, ())
+    assert elect_cohort(values(), pulls=pulls, config=CONFIG, slot=1) == (first, ())
     pulls[list(first)] = 1
-    assert decide(values(), pulls=pulls, config=CONFIG, slot=2) == (second, ())
+    assert elect_cohort(values(), pulls=pulls, config=CONFIG, slot=2) == (second, ())
 
 
 def test_liars_and_the_silent_are_not_elected_even_if_untried() -> None:
     known = values() | {5: None}
     del known[4]
     pulls = np.array([1, 1, 1, 1, 1, 0])
-    got = decide(known, pulls=pulls, config=CONFIG, slot=9)
+    got = elect_cohort(known, pulls=pulls, config=CONFIG, slot=9)
     assert not set(got.cohort) & {4, 5}
     assert len(got.indices) == 2
 
 
 def test_available_clients_restrict_the_election_but_all_values_count() -> None:
     pulls = np.ones(6, dtype=np.int64)
-    got = decide(values(), pulls=pulls, config=CONFIG, slot=9, available=[0, 1, 2])
+    got = elect_cohort(values(), pulls=pulls, config=CONFIG, slot=9, available=[0, 1, 2])
     assert set(got.cohort) <= {0, 1, 2}
-    everybody = decide(values(), pulls=pulls, config=CONFIG, slot=9)
+    everybody = elect_cohort(values(), pulls=pulls, config=CONFIG, slot=9)
     assert got != everybody
 
 
@@ -79,4 +79,4 @@ def test_fewer_than_k_values_elect_nobody() -> None:
     known: dict[int, SignedValue | None] = dict.fromkeys(range(6))
     known[3] = value(CONFIG, 3, 0.5)
     with pytest.raises(AvailabilityError, match="1 of 6 clients can be elected but a cohort takes 2"):
-        decide(known, pulls=np.ones(6, dtype=np.int64), config=CONFIG, slot=2)
+        elect_cohort(known, pulls=np.ones(6, dtype=np.int64), config=CONFIG, slot=2)

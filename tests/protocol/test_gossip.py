@@ -60,13 +60,13 @@ def test_a_round_ends_when_every_neighbour_has_sent_it_or_has_gone() -> None:
     assert not flood.advance(never)  # its own value is not in yet
     flood.begun = True
     assert flood.advance(never) and flood.round == 1
-    assert flood.awaited() == (1, 2)
+    assert flood.missing() == (1, 2)
     flood.learn([], source=1, round_number=2)
     assert not flood.advance(never)
     assert flood.advance(lambda neighbour: neighbour == 2) and flood.round == 2
     assert flood.advance(lambda neighbour: neighbour == 2) and flood.frozen
     assert not flood.advance(never)
-    assert flood.awaited() == ()
+    assert flood.missing() == ()
 
 
 def test_a_message_holds_what_its_receiver_has_not_shown_to_have() -> None:
@@ -89,12 +89,12 @@ def test_a_message_holds_what_its_receiver_has_not_shown_to_have() -> None:
 def test_a_proof_is_news_to_a_neighbour_that_showed_a_value() -> None:
     flood = Flood([1, 2], 3)
     flood.learn([VALUES[0]], source=1)
-    assert flood.news([VALUES[0]]) == []
-    assert flood.news([VALUES[1]]) == [VALUES[1]]
+    assert flood.filter_new([VALUES[0]]) == []
+    assert flood.filter_new([VALUES[1]]) == [VALUES[1]]
     proofs = flood.learn([VALUES[1]], source=2)
     assert proofs == [TwoValues(VALUES[0], VALUES[1])]
     assert flood.outgoing(1) == flood.outgoing(2) == tuple(proofs)
-    assert flood.news([VALUES[2], *proofs]) == []
+    assert flood.filter_new([VALUES[2], *proofs]) == []
 
 
 def test_a_frozen_map_takes_nothing_in_but_still_catches_lies() -> None:
@@ -116,14 +116,14 @@ def test_votes_add_up_to_a_certificate_and_two_of_one_client_prove_a_lie() -> No
     fresh, proofs = ballots.learn([vote(other, 1), vote(statement(SHARED, cohort=(2, 3)), 1)])
     assert fresh == [vote(other, 1)]  # a third vote would prove no more
     assert [proof.client for proof in proofs] == [1]
-    assert ballots.news([vote(other, 1), vote(one, 3)]) == [vote(one, 3)]
+    assert ballots.filter_new([vote(other, 1), vote(one, 3)]) == [vote(one, 3)]
     assert (ballots.most(), ballots.voters()) == (2, (0, 1))
     ballots.learn([vote(one, 3)])
     found = ballots.certificate()
     assert found is not None and found.statement == one
     assert [client for client, _ in found.signatures] == [0, 1, 3]
-    assert ballots.unshown(1) == (vote(other, 1), vote(one, 3))
-    assert ballots.lacking(1, [vote(one, 0), vote(one, 3)]) == (vote(one, 3),)
+    assert ballots.unacknowledged(1) == (vote(other, 1), vote(one, 3))
+    assert ballots.missing_at(1, [vote(one, 0), vote(one, 3)]) == (vote(one, 3),)
 
 
 def test_what_a_neighbour_shows_takes_room_only_as_far_as_it_is_kept() -> None:
@@ -132,25 +132,25 @@ def test_what_a_neighbour_shows_takes_room_only_as_far_as_it_is_kept() -> None:
     ballots.learn(kept)
     flood = [Vote(statement(SHARED, hashed=number.to_bytes(32, "big")), 3, b"") for number in range(500)]
     ballots.learn([*flood, *kept[1:]], source=1)
-    assert ballots.unshown(1) == (kept[0],)
-    assert ballots.unshown(2) == tuple(kept)
+    assert ballots.unacknowledged(1) == (kept[0],)
+    assert ballots.unacknowledged(2) == tuple(kept)
     assert ballots._shown == {1: {(one.client, one.statement.identity) for one in kept[1:]}, 2: set()}
 
 
 def test_silence_is_patience_and_owing_is_more_patience() -> None:
     attendance = Attendance([1, 2, 3], silent_intervals=2, max_faulty=1)
     for tick in range(1, 8):
-        attendance.heard(1)
-        attendance.heard(3)
+        attendance.hear(1)
+        attendance.hear(3)
         attendance.tick([1, 2])
-        assert attendance.gone(2) == (tick >= 2)
-        assert attendance.gone(1) == (tick >= 6)  # it speaks, but does not deliver: (f + 2) times as long
-        assert not attendance.gone(3)
-    attendance.heard(1)
-    assert attendance.gone(1)  # for the slot
+        assert attendance.has_gone(2) == (tick >= 2)
+        assert attendance.has_gone(1) == (tick >= 6)  # it speaks, but does not deliver: (f + 2) times as long
+        assert not attendance.has_gone(3)
+    attendance.hear(1)
+    assert attendance.has_gone(1)  # for the slot
     back = Attendance([1], silent_intervals=2, max_faulty=1)
     back.tick([1])
     back.tick([1])
-    assert back.gone(1)
-    back.heard(1)  # it was only slow
-    assert not back.gone(1)
+    assert back.has_gone(1)
+    back.hear(1)  # it was only slow
+    assert not back.has_gone(1)

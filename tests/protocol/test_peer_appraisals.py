@@ -14,7 +14,7 @@ from fedelect.protocol import Certificate, Peer, prepare_claim
 from fedelect.protocol.chain import HISTORY_LIMIT
 from fedelect.protocol.effects import Deadline, Effect, Persist, Record, SlotSkipped, Wait
 from fedelect.protocol.messages import AppraisalMessage, AppraisalRequest, HistoryMessage, Message
-from fedelect.protocol.statements import Appraisal, SignedValue, Vote, map_hash, sealed
+from fedelect.protocol.statements import Appraisal, SignedValue, Vote, map_hash, seal_map
 from fedelect.seeds import stream
 from fedelect.selectors import BpGp
 from fedelect.vocabulary import Cohort, Feedback
@@ -84,7 +84,7 @@ def test_what_stands_behind_a_vote_is_stored_before_it() -> None:
     assert math.isnan(worth[0])
     assert worth[1:] == [math.fsum(opinion_of(slot, n) for n in range(4)) / 4 for slot in (1, 2)]
     entries = {n: entry if isinstance(entry, SignedValue) else None for n, entry in hosts.peers[0].entries.items()}
-    assert third.statement.map_hash == sealed(map_hash(entries), worth[2])
+    assert third.statement.map_hash == seal_map(map_hash(entries), worth[2])
     assert second.statement.map_hash != third.statement.map_hash
 
 
@@ -244,7 +244,7 @@ def test_who_joins_late_gets_a_long_history_in_pieces() -> None:
     got = [one for message in answers for one in message.appraisals]
     assert {one.certificate for one in got} == {one.identity for one in certificates[1:]}
     assert max(len(message.appraisals) for message in answers) <= HISTORY_LIMIT
-    assert late._memory.appraisals.lacking() == ()
+    assert late._memory.appraisals.missing() == ()
 
 
 def test_a_mean_is_neither_told_nor_believed() -> None:

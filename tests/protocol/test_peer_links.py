@@ -16,14 +16,14 @@ COMPLETE = tuple((one, other) for one in range(4) for other in range(one + 1, 4)
 def test_a_lost_neighbour_has_gone_at_once_until_it_speaks_and_if_all_are_lost_none_has() -> None:
     lost = {1}
     attendance = Attendance([1, 2], silent_intervals=2, max_faulty=0, lost=lost)
-    assert attendance.gone(1) and not attendance.gone(2)
+    assert attendance.has_gone(1) and not attendance.has_gone(2)
     lost.add(2)  # it is this peer that is cut off
-    assert not attendance.gone(1) and not attendance.gone(2)
+    assert not attendance.has_gone(1) and not attendance.has_gone(2)
     attendance.tick([1, 2])
     attendance.tick([1, 2])
-    assert attendance.gone(1) and attendance.gone(2)
-    attendance.heard(2)
-    assert lost == {1} and attendance.gone(1) and not attendance.gone(2)
+    assert attendance.has_gone(1) and attendance.has_gone(2)
+    attendance.hear(2)
+    assert lost == {1} and attendance.has_gone(1) and not attendance.has_gone(2)
 
 
 def test_belief_rounds_go_on_without_a_lost_neighbour_and_without_a_tick() -> None:

@@ -10,7 +10,7 @@ from tests.protocol.election_kit import config, value
 
 from fedelect import rules
 from fedelect.protocol import ElectionSettings, PeerConfig, configuration, election, simulated_signers
-from fedelect.protocol.election import decide
+from fedelect.protocol.election import elect_cohort
 from fedelect.rules import RULE_VERSION, CohortStatistics, SetPrior, posterior, search
 from fedelect.rules import cohort_statistics as played_module
 from fedelect.seeds import stream
@@ -50,7 +50,7 @@ def elected(budget: int, cohorts: int, slot: int, *, forgetting: float = 1.0, me
         played.add_reward(cohort, 0.5 + 0.01 * float(draws.normal()) + sum(cohort) / (10.0 * CLIENTS * budget), 0.0)
         tried.update(cohort)
     values = {n: value(shared, n % 8) for n in range(CLIENTS)}
-    found = decide(
+    found = elect_cohort(
         values,
         pulls=np.zeros(CLIENTS, dtype=np.int64),
         config=shared,

@@ -165,7 +165,7 @@ def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_peer_that_guesses_what_it_does_not_know(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Appraisals, "lacking", lambda appraisals: ())
+    patch.setattr(Appraisals, "missing", lambda appraisals: ())
 
 
 def no_look_at_the_seal(patch: pytest.MonkeyPatch) -> None:

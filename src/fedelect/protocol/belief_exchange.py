@@ -82,7 +82,7 @@ class BeliefExchange:
         arrived = zip(self._neighbours, self._now, strict=True)
         return tuple(n for n, value in arrived if math.isnan(value) and n not in self._gone)
 
-    def unshown(self, neighbour: int) -> list[Outgoing]:
+    def unacknowledged(self, neighbour: int) -> list[Outgoing]:
         """What was sent to `neighbour` and it has not shown to have: at most the last two rounds."""
         place = self._place[neighbour]
         first = max(self._received[place], self.round - 1, 1)

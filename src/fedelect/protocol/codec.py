@@ -75,44 +75,44 @@ def _decode(frame: bytes) -> Message | Record:
 
 
 def _write_value(writer: Writer, value: SignedValue) -> None:
-    writer.digest(value.configuration).count(value.slot).digest(value.previous).number(value.client)
-    writer.real(value.mean).real(value.belief).blind(value.blind).text(value.signature)
+    writer.digest(value.configuration).u64(value.slot).digest(value.previous).u32(value.client)
+    writer.f64(value.mean).f64(value.belief).blind(value.blind).blob(value.signature)
 
 
 def _read_value(reader: Reader) -> SignedValue:
-    configuration, slot, previous, client = reader.digest(), reader.count(), reader.digest(), reader.number()
-    numbers = reader.real(), reader.real()
-    return SignedValue(configuration, slot, previous, client, *numbers, reader.blind(), reader.text())
+    configuration, slot, previous, client = reader.digest(), reader.u64(), reader.digest(), reader.u32()
+    numbers = reader.f64(), reader.f64()
+    return SignedValue(configuration, slot, previous, client, *numbers, reader.blind(), reader.blob())
 
 
 def _write_statement(writer: Writer, statement: Statement) -> None:
-    writer.digest(statement.configuration).count(statement.slot).digest(statement.previous)
-    writer.numbers(statement.cohort).digest(statement.map_hash)
+    writer.digest(statement.configuration).u64(statement.slot).digest(statement.previous)
+    writer.u32_list(statement.cohort).digest(statement.map_hash)
 
 
 def _read_statement(reader: Reader) -> Statement:
-    return Statement(reader.digest(), reader.count(), reader.digest(), reader.numbers(), reader.digest())
+    return Statement(reader.digest(), reader.u64(), reader.digest(), reader.u32_list(), reader.digest())
 
 
 def _write_vote(writer: Writer, vote: Vote) -> None:
     _write_statement(writer, vote.statement)
-    writer.number(vote.client).text(vote.signature)
+    writer.u32(vote.client).blob(vote.signature)
 
 
 def _read_vote(reader: Reader) -> Vote:
-    return Vote(_read_statement(reader), reader.number(), reader.text())
+    return Vote(_read_statement(reader), reader.u32(), reader.blob())
 
 
 def _write_certificate(writer: Writer, certificate: Certificate) -> None:
     _write_statement(writer, certificate.statement)
-    writer.number(len(certificate.signatures))
+    writer.u32(len(certificate.signatures))
     for client, signature in certificate.signatures:
-        writer.number(client).text(signature)
+        writer.u32(client).blob(signature)
 
 
 def _read_certificate(reader: Reader) -> Certificate:
     statement = _read_statement(reader)
-    return Certificate(statement, reader.many(lambda: (reader.number(), reader.text()), at_least=8))
+    return Certificate(statement, reader.many(lambda: (reader.u32(), reader.blob()), at_least=8))
 
 
 def _write_two_values(writer: Writer, proof: TwoValues | ImpossibleMove) -> None:
@@ -126,14 +126,14 @@ def _write_two_votes(writer: Writer, proof: TwoVotes) -> None:
 
 
 def _write_entry(writer: Writer, entry: Entry) -> None:
-    tag = _ENTRIES.index(type(entry))
-    writer.flag(tag)
+    tag = _ENTRY_TYPES.index(type(entry))
+    writer.u8(tag)
     _WRITERS[tag](writer, entry)
 
 
 def _read_entry(reader: Reader) -> Entry:
-    tag = reader.flag()
-    if tag >= len(_ENTRIES):
+    tag = reader.u8()
+    if tag >= len(_ENTRY_TYPES):
         raise RemoteProtocolError(f"an entry of kind {tag}, which version {VERSION} does not have")
     return _READERS[tag](reader)
 
@@ -150,7 +150,7 @@ def _read_move(reader: Reader) -> ImpossibleMove:
     return ImpossibleMove(_read_value(reader), _read_value(reader))
 
 
-_ENTRIES: tuple[type[Entry], ...] = (SignedValue, TwoValues, TwoVotes, ImpossibleMove)
+_ENTRY_TYPES: tuple[type[Entry], ...] = (SignedValue, TwoValues, TwoVotes, ImpossibleMove)
 _WRITERS: tuple[Callable[[Writer, Any], None], ...] = (
     _write_value,
     _write_two_values,
@@ -160,37 +160,37 @@ _WRITERS: tuple[Callable[[Writer, Any], None], ...] = (
 _READERS: tuple[Callable[[Reader], Entry], ...] = (_read_value, _read_two_values, _read_two_votes, _read_move)
 
 
-def _write_ends(writer: Writer, message: Message) -> None:
-    writer.digest(message.configuration).number(message.sender).number(message.receiver)
+def _write_header(writer: Writer, message: Message) -> None:
+    writer.digest(message.configuration).u32(message.sender).u32(message.receiver)
 
 
-def _read_ends(reader: Reader) -> tuple[bytes, int, int]:
-    return reader.digest(), reader.number(), reader.number()
+def _read_header(reader: Reader) -> tuple[bytes, int, int]:
+    return reader.digest(), reader.u32(), reader.u32()
 
 
 def _write_belief(writer: Writer, message: BeliefMessage) -> None:
-    _write_ends(writer, message)
-    writer.count(message.slot).digest(message.previous).number(message.round).real(message.value)
+    _write_header(writer, message)
+    writer.u64(message.slot).digest(message.previous).u32(message.round).f64(message.value)
 
 
 def _read_belief(reader: Reader) -> BeliefMessage:
-    return BeliefMessage(*_read_ends(reader), reader.count(), reader.digest(), reader.number(), reader.real())
+    return BeliefMessage(*_read_header(reader), reader.u64(), reader.digest(), reader.u32(), reader.f64())
 
 
 def _write_gossip(writer: Writer, message: GossipMessage) -> None:
-    _write_ends(writer, message)
-    writer.count(message.slot).digest(message.previous).number(message.round).flag(message.wants_reply)
-    writer.number(len(message.entries))
+    _write_header(writer, message)
+    writer.u64(message.slot).digest(message.previous).u32(message.round).u8(message.wants_reply)
+    writer.u32(len(message.entries))
     for entry in message.entries:
         _write_entry(writer, entry)
-    writer.number(len(message.votes))
+    writer.u32(len(message.votes))
     for vote in message.votes:
         _write_vote(writer, vote)
 
 
 def _read_gossip(reader: Reader) -> GossipMessage:
-    ends, slot, previous, round_number = _read_ends(reader), reader.count(), reader.digest(), reader.number()
-    wants_reply = reader.flag()
+    ends, slot, previous, round_number = _read_header(reader), reader.u64(), reader.digest(), reader.u32()
+    wants_reply = reader.u8()
     if wants_reply > 1:
         raise RemoteProtocolError(f"a flag must be 0 or 1, got {wants_reply}")
     entries = reader.many(lambda: _read_entry(reader), at_least=90)
@@ -199,55 +199,55 @@ def _read_gossip(reader: Reader) -> GossipMessage:
 
 
 def _write_request(writer: Writer, message: HistoryRequest) -> None:
-    _write_ends(writer, message)
-    writer.number(len(message.locator))
+    _write_header(writer, message)
+    writer.u32(len(message.locator))
     for name in message.locator:
         writer.digest(name)
 
 
 def _read_request(reader: Reader) -> HistoryRequest:
-    return HistoryRequest(*_read_ends(reader), reader.many(reader.digest, at_least=32))
+    return HistoryRequest(*_read_header(reader), reader.many(reader.digest, at_least=32))
 
 
 def _write_history(writer: Writer, message: HistoryMessage) -> None:
-    _write_ends(writer, message)
-    writer.number(len(message.certificates))
+    _write_header(writer, message)
+    writer.u32(len(message.certificates))
     for certificate in message.certificates:
         _write_certificate(writer, certificate)
 
 
 def _read_history(reader: Reader) -> HistoryMessage:
-    return HistoryMessage(*_read_ends(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
+    return HistoryMessage(*_read_header(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
 
 
 def _write_appraisal(writer: Writer, appraisal: Appraisal) -> None:
-    writer.digest(appraisal.certificate).digest(appraisal.values).real(appraisal.worth)
+    writer.digest(appraisal.certificate).digest(appraisal.values).f64(appraisal.worth)
 
 
 def _read_appraisal(reader: Reader) -> Appraisal:
-    return Appraisal(reader.digest(), reader.digest(), reader.real())
+    return Appraisal(reader.digest(), reader.digest(), reader.f64())
 
 
 def _write_appraisal_request(writer: Writer, message: AppraisalRequest) -> None:
-    _write_ends(writer, message)
-    writer.number(len(message.certificates))
+    _write_header(writer, message)
+    writer.u32(len(message.certificates))
     for name in message.certificates:
         writer.digest(name)
 
 
 def _read_appraisal_request(reader: Reader) -> AppraisalRequest:
-    return AppraisalRequest(*_read_ends(reader), reader.many(reader.digest, at_least=32))
+    return AppraisalRequest(*_read_header(reader), reader.many(reader.digest, at_least=32))
 
 
 def _write_appraisals(writer: Writer, message: AppraisalMessage) -> None:
-    _write_ends(writer, message)
-    writer.number(len(message.appraisals))
+    _write_header(writer, message)
+    writer.u32(len(message.appraisals))
     for appraisal in message.appraisals:
         _write_appraisal(writer, appraisal)
 
 
 def _read_appraisals(reader: Reader) -> AppraisalMessage:
-    return AppraisalMessage(*_read_ends(reader), reader.many(lambda: _read_appraisal(reader), at_least=72))
+    return AppraisalMessage(*_read_header(reader), reader.many(lambda: _read_appraisal(reader), at_least=72))
 
 
 _KINDS: tuple[tuple[type[Any], Callable[[Writer, Any], None], Callable[[Reader], Any]], ...] = (

@@ -202,7 +202,7 @@ class PeerConfig:
         return digest(name + b"".join(struct.pack("<I", len(field)) + field for field in fields))
 
 
-_MOST_CASES = 200_000  # sets of failed peers that are tried; beyond it the check would take minutes
+_MAX_CASES = 200_000  # sets of failed peers that are tried; beyond it the check would take minutes
 
 
 def neighbourhoods(
@@ -238,7 +238,7 @@ def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_fault
         ConfigurationError: Some such failure cuts the graph in two (or leaves nobody), so that flooding cannot reach
             everyone: its connectivity is not above `max_faulty`.
     """
-    if math.comb(clients, min(max_faulty, clients)) > _MOST_CASES:
+    if math.comb(clients, min(max_faulty, clients)) > _MAX_CASES:
         raise ConfigurationError(
             f"{max_faulty} faulty peers among {clients} clients are too many cases to check; lower `max_faulty` or "
             f"split the clients"

@@ -81,18 +81,18 @@ def prepare_claim(
     return mean, belief if judged > 0 else math.nan
 
 
-Played = tuple[CohortStatistics, tuple[int, ...]]
+CohortHistory = tuple[CohortStatistics, tuple[int, ...]]
 """The cohorts of history with what each was worth, and whoever was in one of them; the rule "bp-gp" asks for it."""
 
 
-def decide(
+def elect_cohort(
     values: Mapping[int, SignedValue | None],
     *,
     pulls: Ints,
     config: PeerConfig,
     slot: int,
     available: Iterable[int] | None = None,
-    played: Played | None = None,
+    played: CohortHistory | None = None,
 ) -> Election:
     """The cohort for `slot`: the next cold-start group, else what the configuration's rule says.
 
@@ -149,7 +149,7 @@ def empty_statistics(settings: ElectionSettings) -> CohortStatistics:
     return CohortStatistics(settings.budget, forgetting=settings.forgetting, memory=settings.memory)
 
 
-def worth_of(values: Mapping[int, SignedValue | None], clients: int) -> float:
+def cohort_worth(values: Mapping[int, SignedValue | None], clients: int) -> float:
     """What a frozen map says that the last cohort is worth; nan if nobody has a belief."""
     claims = {client: value for client, value in values.items() if value is not None}
     worth = belief_value(_numbers(claims, "belief", clients))

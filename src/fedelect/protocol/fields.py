@@ -8,7 +8,7 @@ from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.statements import BLIND_BYTES, DIGEST_BYTES
 
 _Item = TypeVar("_Item")
-_NUMBER, _COUNT, _REAL, _FLAG = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<d"), struct.Struct("<B")
+_U32, _U64, _F64, _U8 = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<d"), struct.Struct("<B")
 
 
 class Writer:
@@ -35,35 +35,35 @@ class Writer:
         self._parts.append(content)
         return self
 
-    def number(self, number: int) -> Self:
+    def u32(self, number: int) -> Self:
         """A whole number below 2**32: a client, a round, how many."""
-        self._parts.append(_NUMBER.pack(number))
+        self._parts.append(_U32.pack(number))
         return self
 
-    def count(self, number: int) -> Self:
+    def u64(self, number: int) -> Self:
         """A whole number below 2**64: a slot."""
-        self._parts.append(_COUNT.pack(number))
+        self._parts.append(_U64.pack(number))
         return self
 
-    def real(self, number: float) -> Self:
+    def f64(self, number: float) -> Self:
         """A float, as its IEEE bytes."""
-        self._parts.append(_REAL.pack(number))
+        self._parts.append(_F64.pack(number))
         return self
 
-    def flag(self, number: int) -> Self:
+    def u8(self, number: int) -> Self:
         """A small whole number, below 256."""
-        self._parts.append(_FLAG.pack(number))
+        self._parts.append(_U8.pack(number))
         return self
 
-    def text(self, content: bytes) -> Self:
+    def blob(self, content: bytes) -> Self:
         """Bytes of any length, with the length."""
-        self._parts += (_NUMBER.pack(len(content)), content)
+        self._parts += (_U32.pack(len(content)), content)
         return self
 
-    def numbers(self, numbers: Iterable[int]) -> Self:
+    def u32_list(self, numbers: Iterable[int]) -> Self:
         """Several whole numbers below 2**32, with how many they are."""
         listed = tuple(numbers)
-        self._parts += (_NUMBER.pack(len(listed)), struct.pack(f"<{len(listed)}I", *listed))
+        self._parts += (_U32.pack(len(listed)), struct.pack(f"<{len(listed)}I", *listed))
         return self
 
 
@@ -86,36 +86,36 @@ class Reader:
         """The blind of a value."""
         return self._take(BLIND_BYTES)
 
-    def number(self) -> int:
+    def u32(self) -> int:
         """A whole number below 2**32."""
         return int.from_bytes(self._take(4), "little")
 
-    def count(self) -> int:
+    def u64(self) -> int:
         """A whole number below 2**64."""
         return int.from_bytes(self._take(8), "little")
 
-    def real(self) -> float:
+    def f64(self) -> float:
         """A float; any bits are one."""
-        number: float = _REAL.unpack(self._take(8))[0]
+        number: float = _F64.unpack(self._take(8))[0]
         return number
 
-    def flag(self) -> int:
+    def u8(self) -> int:
         """A whole number below 256."""
         return self._take(1)[0]
 
-    def text(self) -> bytes:
+    def blob(self) -> bytes:
         """Bytes with their length."""
-        return self._take(self.number())
+        return self._take(self.u32())
 
-    def numbers(self) -> tuple[int, ...]:
+    def u32_list(self) -> tuple[int, ...]:
         """Several whole numbers."""
-        count = self.number()
+        count = self.u32()
         numbers: tuple[int, ...] = struct.unpack(f"<{count}I", self._take(4 * count))
         return numbers
 
     def many(self, read: Callable[[], _Item], *, at_least: int) -> tuple[_Item, ...]:
         """As many items as the next number says; each takes `at_least` so many bytes, so a false number shows."""
-        count = self.number()
+        count = self.u32()
         if count * at_least > len(self._frame) - self._place:
             raise RemoteProtocolError(f"a frame says that {count} items follow, which it is too short for")
         return tuple(read() for _ in range(count))

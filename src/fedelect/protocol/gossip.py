@@ -54,7 +54,7 @@ class Flood:
         # For each neighbour, the clients whose entry it may lack, and in which round that was first sent (0: not yet).
         self._due: dict[int, dict[int, int]] = {neighbour: {} for neighbour in self._heard}
 
-    def news(self, entries: Iterable[Entry]) -> list[Entry]:
+    def filter_new(self, entries: Iterable[Entry]) -> list[Entry]:
         """Those of `entries` that say more than is known: they have to be verified before `learn`."""
         known = self.entries
         return [
@@ -104,11 +104,11 @@ class Flood:
                 del due[client]
         return tuple(self.entries[client] for client in due)
 
-    def heard(self, neighbour: int) -> int:
+    def latest_round(self, neighbour: int) -> int:
         """The latest round that `neighbour` has sent; 0 if none."""
         return self._heard[neighbour]
 
-    def awaited(self) -> tuple[int, ...]:
+    def missing(self) -> tuple[int, ...]:
         """The neighbours whose message of the present round has not come."""
         if self.frozen or not self.round:
             return ()
@@ -116,7 +116,7 @@ class Flood:
 
     def advance(self, gone: Callable[[int], bool]) -> bool:
         """Begin the next round if the present one is over, or freeze after the last; returns whether it did."""
-        if self.frozen or not self.begun or not all(gone(neighbour) for neighbour in self.awaited()):
+        if self.frozen or not self.begun or not all(gone(neighbour) for neighbour in self.missing()):
             return False
         self.round += 1
         self.frozen = self.round > self._rounds
@@ -127,7 +127,7 @@ class Flood:
         return {client: entry if isinstance(entry, SignedValue) else None for client, entry in self.entries.items()}
 
 
-_MOST = 2  # votes of one client that are kept: two prove that it lied, more prove no more
+_MAX_VOTES = 2  # votes of one client that are kept: two prove that it lied, more prove no more
 
 
 class Ballots:
@@ -143,7 +143,7 @@ class Ballots:
         self._votes: dict[int, list[Vote]] = {}
         self._shown: dict[int, set[tuple[int, bytes]]] = {neighbour: set() for neighbour in neighbours}
 
-    def news(self, votes: Iterable[Vote]) -> list[Vote]:
+    def filter_new(self, votes: Iterable[Vote]) -> list[Vote]:
         """Those of `votes` that are not known and would be kept: they have to be verified before `learn`."""
         return [vote for vote in votes if self._is_new(vote)]
 
@@ -162,12 +162,12 @@ class Ballots:
                 self._shown[source].add(_name(vote))
         return fresh, proofs
 
-    def unshown(self, neighbour: int) -> tuple[Vote, ...]:
+    def unacknowledged(self, neighbour: int) -> tuple[Vote, ...]:
         """The votes that `neighbour` has not shown to know, in client order."""
         shown = self._shown[neighbour]
         return tuple(vote for client in sorted(self._votes) for vote in self._votes[client] if _name(vote) not in shown)
 
-    def lacking(self, neighbour: int, votes: Iterable[Vote]) -> tuple[Vote, ...]:
+    def missing_at(self, neighbour: int, votes: Iterable[Vote]) -> tuple[Vote, ...]:
         """Those of `votes` that `neighbour` has not shown to know."""
         return tuple(vote for vote in votes if _name(vote) not in self._shown[neighbour])
 
@@ -195,7 +195,7 @@ class Ballots:
 
     def _is_new(self, vote: Vote) -> bool:
         cast = self._votes.get(vote.client, [])
-        return len(cast) < _MOST and all(vote.statement != earlier.statement for earlier in cast)
+        return len(cast) < _MAX_VOTES and all(vote.statement != earlier.statement for earlier in cast)
 
 
 def _name(vote: Vote) -> tuple[int, bytes]:

@@ -15,13 +15,13 @@ from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.effects import Effect, Send
 from fedelect.protocol.election import empty_statistics
 from fedelect.protocol.messages import (
-    Answer,
     AppraisalMessage,
     AppraisalRequest,
     BeliefMessage,
     GossipMessage,
     HistoryMessage,
     HistoryRequest,
+    Reply,
     Request,
 )
 from fedelect.protocol.statements import Appraisal, Certificate
@@ -51,11 +51,11 @@ class Appraisals:
         self._last = config.digest  # the certificate up to which all is counted
         self._trained: Cohort | None = None  # its cohort
 
-    def note(self, *appraisals: Appraisal) -> None:
+    def add(self, *appraisals: Appraisal) -> None:
         """Keep what is right: this peer's own, from before its vote, or what was checked."""
         self._known.update({appraisal.certificate: appraisal for appraisal in appraisals})
 
-    def news(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
+    def filter_new(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
         """Those of certificates known here whose worth is not; what cannot be checked yet is left out.
 
         Raises:
@@ -80,7 +80,7 @@ class Appraisals:
         """The appraisals of these certificates, as far as they are certified and known here."""
         return tuple(self._known[name] for name in names if name in self._known and self._chain.find(name) is not None)
 
-    def lacking(self) -> tuple[bytes, ...]:
+    def missing(self) -> tuple[bytes, ...]:
         """Certificates of history whose appraisal is not known, oldest first; as many as may be asked for at once."""
         if self._config.settings.rule != "bp-gp":
             return ()
@@ -88,7 +88,7 @@ class Appraisals:
         ahead = self._chain.after((self._last,), limit=len(self._chain))
         return tuple(one.identity for one in ahead if one.identity not in self._known)[:HISTORY_LIMIT]
 
-    def played(self, worth: float) -> tuple[CohortStatistics, tuple[int, ...]]:
+    def statistics(self, worth: float) -> tuple[CohortStatistics, tuple[int, ...]]:
         """The cohorts of history with what they were worth, and whoever was in one of them.
 
         Args:
@@ -138,9 +138,9 @@ class HistoryExchange:
         """Questions may have been lost: they may be asked again, and those for appraisals are."""
         self._asked.clear()
         self._wanted.clear()
-        return self.ask(tuple(self._config.neighbours[self._client]))
+        return self.ask_for_appraisals(tuple(self._config.neighbours[self._client]))
 
-    def mind(self, message: BeliefMessage | GossipMessage) -> list[Effect]:
+    def catch_up(self, message: BeliefMessage | GossipMessage) -> list[Effect]:
         """What to say to somebody whose message builds on `message.previous`."""
         previous, sender = message.previous, message.sender
         if previous == self._chain.head:
@@ -163,14 +163,14 @@ class HistoryExchange:
         found = self._appraisals.find(request.certificates)
         return [Send(AppraisalMessage(self._config.digest, self._client, request.sender, found))] if found else []
 
-    def more(self, message: Answer) -> list[Effect]:
+    def ask_further(self, message: Reply) -> list[Effect]:
         """Ask on, if a full message shows that there may be more, and for what the news leaves open."""
         full = isinstance(message, HistoryMessage) and len(message.certificates) == HISTORY_LIMIT
-        return [*([self._request(message.sender)] if full else []), *self.ask((message.sender,))]
+        return [*([self._request(message.sender)] if full else []), *self.ask_for_appraisals((message.sender,))]
 
-    def ask(self, neighbours: tuple[int, ...]) -> list[Effect]:
+    def ask_for_appraisals(self, neighbours: tuple[int, ...]) -> list[Effect]:
         """Ask these for the appraisals that are lacking; nobody twice for the same."""
-        lacking = self._appraisals.lacking()
+        lacking = self._appraisals.missing()
         effects: list[Effect] = []
         for neighbour in neighbours:
             if lacking and self._wanted.get(neighbour) != lacking:

@@ -11,13 +11,13 @@ from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.chain import HISTORY_LIMIT, statement_fault
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.messages import (
-    Answer,
     AppraisalMessage,
     AppraisalRequest,
     BeliefMessage,
     GossipMessage,
     HistoryRequest,
     Message,
+    Reply,
     Request,
 )
 from fedelect.protocol.statements import SignedValue
@@ -40,7 +40,7 @@ def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
             f"client {client} got a message from client {sender} to client {message.receiver}; "
             f"it takes messages to itself from its neighbours {list(config.neighbours[client])}"
         )
-    if isinstance(message, Request | Answer):
+    if isinstance(message, Request | Reply):
         _check_history(message, config)
         return
     if message.slot < 1:
@@ -51,7 +51,7 @@ def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
         _check_gossip(message, config)
 
 
-def _check_history(message: Request | Answer, config: PeerConfig) -> None:
+def _check_history(message: Request | Reply, config: PeerConfig) -> None:
     limit = _LONGEST_LOCATOR if isinstance(message, HistoryRequest) else HISTORY_LIMIT
     items: tuple[object, ...]
     if isinstance(message, AppraisalRequest | AppraisalMessage):

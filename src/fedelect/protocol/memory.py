@@ -12,7 +12,7 @@ from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.history import Appraisals
-from fedelect.protocol.proofs import ImpossibleMove, Proof, can_move, check_proof, moved_impossibly
+from fedelect.protocol.proofs import ImpossibleMove, Proof, can_move, check_proof, is_impossible_move
 from fedelect.protocol.signing import Signer, Verifier
 from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote
 
@@ -51,8 +51,8 @@ class Memory:
             if isinstance(record, Certificate):
                 self.chain.add(record)
             elif isinstance(record, Appraisal):
-                self.appraisals.news((record,))
-                self.appraisals.note(record)  # also where the vote behind it never became a certificate
+                self.appraisals.filter_new((record,))
+                self.appraisals.add(record)  # also where the vote behind it never became a certificate
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
@@ -75,7 +75,7 @@ class Memory:
 
     def sign_claim(self, value: SignedValue, signer: Signer) -> SignedValue:
         """This client signs `value`; LocalProtocolError if others could prove it a lie."""
-        fault = self.own_fault(value)
+        fault = self.claim_fault(value)
         if fault is not None:
             raise LocalProtocolError(f"client {self._client} cannot claim this: {fault}")
         signed = replace(value, signature=signer.sign(value.content))
@@ -86,7 +86,7 @@ class Memory:
         """This client signs `statement`, behind which there may be an appraisal."""
         vote = Vote(statement, self._client, signer.sign(statement.content))
         self.note_signed(vote)
-        self.appraisals.note(*appraisals)
+        self.appraisals.add(*appraisals)
         return vote
 
     def note_signed(self, record: SignedValue | Vote) -> None:
@@ -97,7 +97,7 @@ class Memory:
         else:
             self.signed_slot = max(self.signed_slot, record.statement.slot)
 
-    def own_fault(self, value: SignedValue) -> str | None:
+    def claim_fault(self, value: SignedValue) -> str | None:
         """Why this client must not sign `value`: others could prove it a lie. None if it may."""
         fault = value.fault() or self._unearned(value)
         before = self._own
@@ -110,12 +110,12 @@ class Memory:
                 )
         return fault
 
-    def examine(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
+    def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
         """Check all of these, see below; returns which lies about means the values prove."""
         lies: list[Proof] = []
         for entry in entries:
             self.check_entry(entry)
-            lie = self.contradiction(entry) if isinstance(entry, SignedValue) else None
+            lie = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
             lies += [] if lie is None else [lie]
         for vote in votes:
             self.check_vote(vote)
@@ -137,10 +137,10 @@ class Memory:
         if not self._verifier.verify(self._config.keys[vote.client], vote.statement.content, vote.signature):
             raise RemoteProtocolError(f"a vote is said to be of client {vote.client}, which did not sign it")
 
-    def contradiction(self, value: SignedValue) -> ImpossibleMove | None:
+    def find_contradiction(self, value: SignedValue) -> ImpossibleMove | None:
         """The proof that `value` cannot follow what its client claimed before, if it is one."""
         before = self._claimed.get(value.client)
-        if before is not None and moved_impossibly(before, value, self.chain):
+        if before is not None and is_impossible_move(before, value, self.chain):
             return ImpossibleMove(before, value)
         return None
 
@@ -149,10 +149,10 @@ class Memory:
         return [
             proof
             for proof in self.proofs.values()
-            if not isinstance(proof, ImpossibleMove) or moved_impossibly(proof.one, proof.other, self.chain)
+            if not isinstance(proof, ImpossibleMove) or is_impossible_move(proof.one, proof.other, self.chain)
         ]
 
-    def note_lies(self, proofs: Iterable[Proof]) -> list[Proof]:
+    def note_proofs(self, proofs: Iterable[Proof]) -> list[Proof]:
         """Remember who is proven to have lied; returns the first proof against each that was not known for it."""
         new: list[Proof] = []
         for proof in proofs:
@@ -167,8 +167,8 @@ class Memory:
 
     def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
         """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
-        fresh = self.appraisals.news(appraisals)
-        self.appraisals.note(*fresh)
+        fresh = self.appraisals.filter_new(appraisals)
+        self.appraisals.add(*fresh)
         return fresh
 
     def _unearned(self, value: SignedValue) -> str | None:

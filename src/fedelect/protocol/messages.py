@@ -131,7 +131,7 @@ class AppraisalMessage:
 Request = HistoryRequest | AppraisalRequest
 """A question about history."""
 
-Answer = HistoryMessage | AppraisalMessage
+Reply = HistoryMessage | AppraisalMessage
 """What is told of history."""
 
 Message = BeliefMessage | GossipMessage | HistoryRequest | HistoryMessage | AppraisalRequest | AppraisalMessage

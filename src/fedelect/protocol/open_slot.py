@@ -12,7 +12,7 @@ from fedelect.equations.beliefs import evidence_belief
 from fedelect.protocol.belief_exchange import BeliefExchange, Outgoing
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
-from fedelect.protocol.election import Played, decide, worth_of
+from fedelect.protocol.election import CohortHistory, cohort_worth, elect_cohort
 from fedelect.protocol.gossip import Ballots, Flood
 from fedelect.protocol.messages import BeliefMessage, GossipMessage
 from fedelect.protocol.proofs import Proof
@@ -24,7 +24,7 @@ from fedelect.protocol.statements import (
     Vote,
     canonical_float,
     map_hash,
-    sealed,
+    seal_map,
 )
 from fedelect.protocol.transitions import State
 from fedelect.vocabulary import Ints
@@ -49,7 +49,7 @@ class Attendance:
         self._limit = (max_faulty + 2) * silent_intervals
         self._lost = set() if lost is None else lost
 
-    def heard(self, neighbour: int) -> None:
+    def hear(self, neighbour: int) -> None:
         """It said something in this slot, so it is not lost either."""
         self._silent[neighbour] = 0
         self._lost.discard(neighbour)
@@ -62,7 +62,7 @@ class Attendance:
             if self._owing[neighbour] < self._limit:  # given up once is given up for the slot
                 self._owing[neighbour] = self._owing[neighbour] + 1 if neighbour in waiting else 0
 
-    def gone(self, neighbour: int) -> bool:
+    def has_gone(self, neighbour: int) -> bool:
         """Whether to go on without it."""
         if neighbour in self._lost and len(self._lost) < len(self._silent):
             return True
@@ -138,7 +138,7 @@ class OpenSlot:
 
     def receive_belief(self, message: BeliefMessage) -> list[Effect]:
         """A neighbour's message of one round."""
-        self.attendance.heard(message.sender)
+        self.attendance.hear(message.sender)
         if self.exchange is None or self.exchange.done:
             return []
         outgoing = self.exchange.receive(message.round, message.sender, message.value)
@@ -151,19 +151,19 @@ class OpenSlot:
     def advance(self) -> list[Effect]:
         """As many rounds of flooding as can be ended now."""
         effects: list[Effect] = []
-        while self.flood.advance(self.attendance.gone) and not self.flood.frozen:
+        while self.flood.advance(self.attendance.has_gone) and not self.flood.frozen:
             effects += [self.gossip(neighbour) for neighbour in self._couplings]
         return effects
 
     def receive_gossip(self, message: GossipMessage, lies: Iterable[Proof]) -> tuple[list[Proof], list[Effect]]:
         """A neighbour's entries and votes, checked, and what they prove; returns all proofs, and votes to pass on."""
-        self.attendance.heard(message.sender)
+        self.attendance.hear(message.sender)
         proofs = self.flood.learn(message.entries, source=message.sender, round_number=message.round)
         proofs += self.flood.learn(lies)
         fresh, twice = self.ballots.learn(message.votes, source=message.sender)
         return [*proofs, *twice], self._spread(fresh)
 
-    def elect(self, pulls: Ints, played: Callable[[float], Played]) -> tuple[Statement, list[Appraisal]]:
+    def elect(self, pulls: Ints, played: Callable[[float], CohortHistory]) -> tuple[Statement, list[Appraisal]]:
         """What to vote for, given the frozen map, and under "bp-gp" the appraisal behind it.
 
         Args:
@@ -176,12 +176,12 @@ class OpenSlot:
         config, values = self._config, self.flood.frozen_values()
         hashed = map_hash(values, self.available)
         by_set = config.settings.rule == "bp-gp"
-        worth = worth_of(values, config.clients) if by_set else math.nan
+        worth = cohort_worth(values, config.clients) if by_set else math.nan
         past = played(worth) if by_set else None
-        cohort, indices = decide(
+        cohort, indices = elect_cohort(
             values, pulls=pulls, config=config, slot=self._slot, available=self.available, played=past
         )
-        shown = sealed(hashed, worth) if by_set else hashed
+        shown = seal_map(hashed, worth) if by_set else hashed
         statement = Statement(config.digest, self._slot, self.previous, cohort, shown)
         self.voted = (statement, indices)
         return statement, [Appraisal(statement.identity, hashed, worth)] if by_set else []
@@ -198,13 +198,13 @@ class OpenSlot:
     def tick(self) -> None:
         """A resend interval has gone by: who is waited for in vain has gone."""
         exchanging = self.exchange is not None and not self.exchange.done
-        self.attendance.tick(self.exchange.missing() if self.exchange and exchanging else self.flood.awaited())
+        self.attendance.tick(self.exchange.missing() if self.exchange and exchanging else self.flood.missing())
 
     def forgo_gone(self) -> list[Effect]:
         """Belief messages of neighbours that have gone are waited for no longer."""
         effects: list[Effect] = []
         exchange = self.exchange
-        while exchange is not None and (gone := list(filter(self.attendance.gone, exchange.missing()))):
+        while exchange is not None and (gone := list(filter(self.attendance.has_gone, exchange.missing()))):
             effects += self._beliefs(exchange.forgo(gone[0]))
         return effects
 
@@ -215,9 +215,9 @@ class OpenSlot:
     def resend_to(self, neighbour: int) -> list[Effect]:
         """The same to one of them."""
         effects: list[Effect] = []
-        if self.exchange is not None and not self.flood.heard(neighbour):
-            effects += self._beliefs(self.exchange.unshown(neighbour))
-        return [*effects, self.gossip(neighbour, self.ballots.unshown(neighbour), again=True)]
+        if self.exchange is not None and not self.flood.latest_round(neighbour):
+            effects += self._beliefs(self.exchange.unacknowledged(neighbour))
+        return [*effects, self.gossip(neighbour, self.ballots.unacknowledged(neighbour), again=True)]
 
     def gossip(self, neighbour: int, votes: tuple[Vote, ...] = (), *, again: bool = False) -> Send:
         """What this client has to say to `neighbour` in its present round."""
@@ -235,7 +235,7 @@ class OpenSlot:
             )
         )
 
-    def gave_up(self, was: State) -> SlotSkipped:
+    def explain_skip(self, was: State) -> SlotSkipped:
         """What to say at the slot deadline."""
         if was is State.EXCHANGING:
             assert self.exchange is not None  # it is there as long as the state is EXCHANGING
@@ -245,7 +245,7 @@ class OpenSlot:
         elif was is State.FLOODING and self.flood.frozen:
             missing, what = tuple(self._couplings), "the worth of earlier cohorts, without which it does not vote, from"
         elif was is State.FLOODING:
-            missing, what = self.flood.awaited(), f"round {self.flood.round} of the flood from neighbours"
+            missing, what = self.flood.missing(), f"round {self.flood.round} of the flood from neighbours"
         else:
             voters = set(self.ballots.voters())
             missing = tuple(client for client in range(self._config.clients) if client not in voters)
@@ -257,7 +257,7 @@ class OpenSlot:
         effects: list[Effect] = []
         fresh = tuple(votes)
         for neighbour in self._couplings if fresh else ():
-            lacking = self.ballots.lacking(neighbour, fresh)
+            lacking = self.ballots.missing_at(neighbour, fresh)
             if lacking:
                 effects.append(self.gossip(neighbour, lacking))
         return effects

@@ -32,7 +32,7 @@ from fedelect.protocol.gossip import Entry
 from fedelect.protocol.history import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
 from fedelect.protocol.memory import Memory
-from fedelect.protocol.messages import Answer, BeliefMessage, GossipMessage, HistoryMessage, Message, Request
+from fedelect.protocol.messages import BeliefMessage, GossipMessage, HistoryMessage, Message, Reply, Request
 from fedelect.protocol.open_slot import OpenSlot
 from fedelect.protocol.proofs import Proof
 from fedelect.protocol.signing import Signer, Verifier
@@ -115,7 +115,7 @@ class Peer:
         for message in self._early.take(slot):
             with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
                 effects += self.receive(message)
-        return self._timely(effects)
+        return self._drop_late_question(effects)
 
     def receive(self, message: Message) -> list[Effect]:
         """A neighbour said something. What belongs to a slot to come is kept until that begins.
@@ -126,12 +126,12 @@ class Peer:
         check_message(message, config=self.config, client=self.client)
         if isinstance(message, Request):
             return self._history.answer(message)
-        if isinstance(message, Answer):
+        if isinstance(message, Reply):
             if isinstance(message, HistoryMessage):
-                return [*self.learn(message.certificates), *self._history.more(message)]
+                return [*self.learn(message.certificates), *self._history.ask_further(message)]
             fresh = map(Persist, self._memory.appraise(message.appraisals))
-            return [*fresh, *self._progress(), *self._history.more(message)]
-        effects = self._history.mind(message)
+            return [*fresh, *self._progress(), *self._history.ask_further(message)]
+        effects = self._history.catch_up(message)
         if message.slot > self._slot:
             self._early.keep(message)
             self._lost.discard(message.sender)
@@ -141,7 +141,7 @@ class Peer:
             elif message.previous == self._now.previous:
                 effects += self._receive_gossip(message)
             else:
-                self._now.attendance.heard(message.sender)
+                self._now.attendance.hear(message.sender)
         return effects
 
     def propose(self, mean: float, belief: float, blind: bytes, available: Iterable[int] | None = None) -> list[Effect]:
@@ -181,7 +181,7 @@ class Peer:
         head = self.chain.head
         effects: list[Effect] = [Persist(certificate) for certificate in self.chain.extend(certificates)]
         if self.chain.head != head:
-            effects += self._history_moved()
+            effects += self._follow_history()
         return effects
 
     def deadline_passed(self, deadline: Deadline) -> list[Effect]:
@@ -196,38 +196,38 @@ class Peer:
         was = self.state
         if deadline.wait is Wait.SLOT:
             self.state = next_state(was, Event.SLOT_DEADLINE)
-            return [self._now.gave_up(was)] if was in OPEN_STATES else []
+            return [self._now.explain_skip(was)] if was in OPEN_STATES else []
         self.state = next_state(was, Event.RESEND_DEADLINE)
         if was not in OPEN_STATES:
             return []
         self._now.tick()
-        effects = self._go_on()
+        effects = self._continue()
         if self.state in OPEN_STATES:
             again = SetDeadline(deadline, self.config.settings.resend_s)
             effects += [*self._now.resend(), *self._history.ask_again(), again]
-        return self._timely(effects)
+        return self._drop_late_question(effects)
 
     def neighbour_lost(self, neighbour: int) -> list[Effect]:
         """The link to `neighbour` is down and stays so: it is not waited for, until it is back or says something.
 
         A host that is wrong about this costs a decision at worst, never agreement.
         """
-        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_LOST)
+        self.state = self._check_link(neighbour, Event.NEIGHBOUR_LOST)
         self._lost.add(neighbour)
-        return self._timely(self._go_on()) if self.state in OPEN_STATES else []
+        return self._drop_late_question(self._continue()) if self.state in OPEN_STATES else []
 
     def neighbour_back(self, neighbour: int) -> list[Effect]:
         """The link to `neighbour` is up again: what it may have missed is said at once."""
-        self.state = self._link_moved(neighbour, Event.NEIGHBOUR_BACK)
+        self.state = self._check_link(neighbour, Event.NEIGHBOUR_BACK)
         self._lost.discard(neighbour)
         return self._now.resend_to(neighbour) if self.state in OPEN_STATES else []
 
-    def _link_moved(self, neighbour: int, event: Event) -> State:
+    def _check_link(self, neighbour: int, event: Event) -> State:
         if neighbour not in self.neighbours:
             raise LocalProtocolError(f"client {neighbour!r} is no neighbour; those are {self.neighbours}")
         return next_state(self.state, event)
 
-    def _go_on(self) -> list[Effect]:
+    def _continue(self) -> list[Effect]:
         """Whatever follows once somebody is no longer waited for."""
         return [*self._now.forgo_gone(), *self._conclude_exchange(), *self._progress()]
 
@@ -238,16 +238,18 @@ class Peer:
         self.state = next_state(self.state, Event.ROUNDS_DONE)
         return [settled]
 
-    def _timely(self, effects: list[Effect]) -> list[Effect]:
+    def _drop_late_question(self, effects: list[Effect]) -> list[Effect]:
         """Without the question what to propose, if the slot has been decided in the same breath."""
         if self.state is State.SETTLED:
             return effects
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
-        lies = self._memory.examine(self._now.flood.news(message.entries), self._now.ballots.news(message.votes))
-        proofs, relayed = self._now.receive_gossip(message, lies)
-        told = [effect for lie in self._memory.note_lies(proofs) for effect in (Persist(lie), MisbehaviourProven(lie))]
+        entries, votes = self._now.flood.filter_new(message.entries), self._now.ballots.filter_new(message.votes)
+        contradictions = self._memory.verify(entries, votes)
+        proofs, relayed = self._now.receive_gossip(message, contradictions)
+        new = self._memory.note_proofs(proofs)
+        told = [effect for proof in new for effect in (Persist(proof), MisbehaviourProven(proof))]
         return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
@@ -255,18 +257,18 @@ class Peer:
         effects: list[Effect] = []
         if self.state is State.FLOODING:
             effects += self._now.advance()
-            if self._now.flood.frozen and not self._memory.appraisals.lacking():
+            if self._now.flood.frozen and not self._memory.appraisals.missing():
                 effects += self._vote()
         certificate = self._now.ballots.certificate() if self.state in OPEN_STATES else None
         if certificate is not None:
             self.chain.add(certificate)
-            effects += [Persist(certificate), self._decided(certificate)]
+            effects += [Persist(certificate), self._decide(certificate)]
         return effects
 
     def _vote(self) -> list[Effect]:
         self._memory.note_claims(self._now.flood.frozen_values())
         try:
-            statement, appraisals = self._now.elect(self.chain.pulls, self._memory.appraisals.played)
+            statement, appraisals = self._now.elect(self.chain.pulls, self._memory.appraisals.statistics)
         except AvailabilityError as error:
             self.state = next_state(self.state, Event.TOO_FEW)
             return [SlotSkipped(self._slot, str(error))]
@@ -274,22 +276,22 @@ class Peer:
         self._unsent = vote = self._memory.sign_vote(statement, self._signer, appraisals)
         return [*map(Persist, appraisals), Persist(vote)]
 
-    def _decided(self, certificate: Certificate) -> CohortAgreed:
+    def _decide(self, certificate: Certificate) -> CohortAgreed:
         self.state = next_state(self.state, Event.CERTIFIED)
         return CohortAgreed(certificate, self._now.indices_of(certificate))
 
-    def _history_moved(self) -> list[Effect]:
+    def _follow_history(self) -> list[Effect]:
         head = self.chain.certificates[-1]
         if self.state not in OPEN_STATES or head.slot < self._slot:
-            return [HistoryAdvanced(head), *self._caught_up()]
+            return [HistoryAdvanced(head), *self._rebase()]
         own = self.chain.at(self._slot)
         if own is not None:
             later: list[Effect] = [] if own is head else [HistoryAdvanced(head)]
-            return [self._decided(own), *later]
+            return [self._decide(own), *later]
         self.state = next_state(self.state, Event.PASSED_OVER)
         return [SlotSkipped(self._slot, f"the others went on to slot {head.slot}"), HistoryAdvanced(head)]
 
-    def _caught_up(self) -> list[Effect]:
+    def _rebase(self) -> list[Effect]:
         if self.state not in OPEN_STATES:
             return []
         was, self.state = self.state, next_state(self.state, Event.CAUGHT_UP)

@@ -119,10 +119,10 @@ def _impossible_move(proof: Proof, config: PeerConfig, chain: CertificateChain) 
     assert isinstance(one, SignedValue) and isinstance(other, SignedValue)
     if not one.configuration == other.configuration == config.digest:
         return "the values are of another election"
-    return None if moved_impossibly(one, other, chain) else "the mean can have moved so, as far as this peer can tell"
+    return None if is_impossible_move(one, other, chain) else "the mean can have moved so, as far as this peer can tell"
 
 
-def moved_impossibly(one: SignedValue, other: SignedValue, chain: CertificateChain) -> bool:
+def is_impossible_move(one: SignedValue, other: SignedValue, chain: CertificateChain) -> bool:
     """Whether two values of one client, the first from an earlier slot, cannot both be honest on this history."""
     first = chain.elections_since(one.client, one.previous)
     then = chain.elections_since(one.client, other.previous)

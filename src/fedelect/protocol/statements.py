@@ -188,7 +188,7 @@ class Appraisal:
     @functools.cached_property
     def seal(self) -> bytes:
         """What stands in the certificate's statement as `map_hash`."""
-        return sealed(self.values, self.worth)
+        return seal_map(self.values, self.worth)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -199,7 +199,7 @@ class Appraisal:
         return hash((self.certificate, self.seal))
 
 
-def sealed(values: bytes, worth: float) -> bytes:
+def seal_map(values: bytes, worth: float) -> bytes:
     """Hash of the hash of a map and the worth that follows from it."""
     return digest(_SEAL + struct.pack("<32sd", values, worth))
 

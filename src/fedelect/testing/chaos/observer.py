@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fedelect.equations.beliefs import EVIDENCE_FLOOR
 from fedelect.protocol import Certificate, Peer, PeerConfig, Verifier
 from fedelect.protocol.effects import CohortAgreed, Record
-from fedelect.protocol.election import decide, empty_statistics, worth_of
+from fedelect.protocol.election import cohort_worth, elect_cohort, empty_statistics
 from fedelect.protocol.messages import GossipMessage, HistoryMessage, Message
 from fedelect.protocol.proofs import Proof, TwoValues, TwoVotes
 from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote
@@ -129,12 +129,12 @@ class Observer:
         worths = [self._appraisals[one.identity].worth for one in history[1:] if one.identity in self._appraisals]
         played = empty_statistics(config.settings)
         tried: set[int] = set()
-        for one, worth in zip(history, [*worths, worth_of(values, config.clients)], strict=False):
+        for one, worth in zip(history, [*worths, cohort_worth(values, config.clients)], strict=False):
             if not math.isnan(worth):
                 played.add_reward(one.cohort, worth, 0.0)
                 tried.update(one.cohort)
         known = (played, tuple(sorted(tried)))
-        follows = decide(values, pulls=peer.chain.pulls, config=config, slot=statement.slot, played=known).cohort
+        follows = elect_cohort(values, pulls=peer.chain.pulls, config=config, slot=statement.slot, played=known).cohort
         if follows != statement.cohort or len(worths) < len(history) - 1:
             self.violations.append(f"client {client} voted for what does not follow from history")
 
