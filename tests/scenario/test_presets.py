@@ -1,12 +1,12 @@
 import pytest
 
 from fedelect.errors import ConfigurationError
-from fedelect.scenario import PRESETS, parse_scenario, preset, preset_toml
+from fedelect.scenario import PRESETS, parse_scenario, preset, scenario_toml
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_prints_as_toml_that_parses_back_to_it(name: str) -> None:
-    assert parse_scenario(preset_toml(name)) == preset(name)
+    assert parse_scenario(scenario_toml(preset(name))) == preset(name)
     assert preset(name).name == name
 
 

@@ -1,4 +1,4 @@
-"""What world: configuration, data, places, links and channels, built once and read only."""
+"""Scenarios: configuration, data shares, positions, links and channels; built once, read only."""
 
 from fedelect.scenario.config import (
     BeliefsConfig,
@@ -9,7 +9,7 @@ from fedelect.scenario.config import (
     TopologyConfig,
 )
 from fedelect.scenario.dataset import Dataset
-from fedelect.scenario.presets import PRESETS, preset, preset_toml
+from fedelect.scenario.presets import PRESETS, preset
 from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, simulated_signals
 from fedelect.scenario.system import SystemConfig
 from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
@@ -33,7 +33,6 @@ __all__ = [
     "draw_topology",
     "parse_scenario",
     "preset",
-    "preset_toml",
     "scenario_toml",
     "simulated_signals",
 ]

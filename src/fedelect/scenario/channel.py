@@ -1,7 +1,7 @@
-"""How likely uploads are to arrive, and which of them do.
+"""Probabilities of uploads, and draws of which arrive.
 
-Upload luck is drawn for all N clients in one block per (trial, slot), so the fate of a client's upload never depends
-on who else trains: selectors compared within a trial share their luck.
+Drawn for all N clients in one block per (trial, slot), so whether a client's upload arrives never depends on the
+other members of the cohort: selectors compared within a trial share their luck.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from fedelect.vocabulary import Cohort, Floats
 
 
 def upload_probabilities(config: ChannelConfig, server_distance_km: Floats) -> Floats:
-    """Theta of each client: as given, or the product of the paper's three events (Sec. II-A).
+    """Upload probability theta of each client: as given, or the product of the paper's three events (Sec. II-A).
 
     The three events of "derived" are: training ends within the round, the upload survives Rayleigh block
     fading, the client does not drop out.
@@ -39,7 +39,7 @@ def upload_probabilities(config: ChannelConfig, server_distance_km: Floats) -> F
 def draw_uploads(
     upload_probability: Floats, cohort: Cohort, *, rounds: int, seed: int, trial: int, slot: int
 ) -> NDArray[np.bool_]:
-    """Which uploads arrive in each round of a slot, X; drawn anew each round (block fading).
+    """Draw which uploads arrive in each round of a slot, X; independently each round (block fading).
 
     Args:
         upload_probability: (N,) theta of all clients.

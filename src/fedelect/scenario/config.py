@@ -200,7 +200,7 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 plain = msgspec.to_builtins(value)
                 msgspec.convert(plain, field.type)
             except msgspec.ValidationError as error:
-                raise refusal(error, {field.name: plain}, prefix=field.name) from error
+                raise explain_refusal(error, {field.name: plain}, prefix=field.name) from error
             except TypeError as error:
                 raise ConfigurationError(f"{field.name}: got {value!r}, which is not a plain value") from error
         _check_sizes(self)
@@ -269,7 +269,7 @@ def _kind(owner: type, name: str) -> Any:
 
 
 def allowed(key: str) -> str:
-    """What may stand at a dotted key of the scenario, in words, such as "a whole number >= 1"."""
+    """Allowed values of a dotted key of the scenario, in words, such as "a whole number >= 1"."""
     owner: Any = ScenarioConfig
     meta: Meta | None = None
     for part in re.sub(r"\[[^]]*\]", "", key).split("."):
@@ -280,8 +280,8 @@ def allowed(key: str) -> str:
     return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
 
 
-def refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:
-    """Msgspec's complaint about `given` in our words: dotted key, what was got, what is allowed."""
+def explain_refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:
+    """Turn msgspec's error about `given` into ours: dotted key, what was got, what is allowed."""
     if isinstance(error.__cause__, ConfigurationError):
         return error.__cause__
     text, _, path = str(error).partition(" - at `$")

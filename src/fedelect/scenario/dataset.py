@@ -1,4 +1,4 @@
-"""The data set as a value: checked arrays, wherever they came from."""
+"""A data set as checked arrays, wherever they came from."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Dataset:
         labels: (n,) classes 0 .. C-1; each class occurs.
         test_inputs: (m, F), m >= 1.
         test_labels: (m,) classes 0 .. C-1.
-        name: What to call it in messages.
+        name: Name in messages.
 
     Raises:
         DataError: The arrays do not fit each other or hold something else than numbers and classes.
@@ -37,8 +37,8 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for part in ("", "test_"):
-            inputs = _checked_inputs(self.name, f"{part}inputs", getattr(self, f"{part}inputs"))
-            labels = _checked_labels(self.name, f"{part}labels", getattr(self, f"{part}labels"))
+            inputs = _as_inputs(self.name, f"{part}inputs", getattr(self, f"{part}inputs"))
+            labels = _as_labels(self.name, f"{part}labels", getattr(self, f"{part}labels"))
             if len(inputs) != len(labels):
                 raise DataError(f"{self.name}: {len(inputs)} {part}inputs but {len(labels)} {part}labels")
             object.__setattr__(self, f"{part}inputs", inputs)
@@ -84,7 +84,7 @@ def _array(name: str, part: str, values: object) -> NDArray[Any]:
         raise DataError(f"{name}: {part} must be an array; {error}") from error
 
 
-def _checked_inputs(name: str, part: str, values: object) -> Inputs:
+def _as_inputs(name: str, part: str, values: object) -> Inputs:
     array = _array(name, part, values)
     if array.ndim != 2 or 0 in array.shape:
         raise DataError(f"{name}: {part} must have shape (samples, features), neither 0; got {array.shape}")
@@ -97,7 +97,7 @@ def _checked_inputs(name: str, part: str, values: object) -> Inputs:
     return array
 
 
-def _checked_labels(name: str, part: str, values: object) -> Ints:
+def _as_labels(name: str, part: str, values: object) -> Ints:
     array = _array(name, part, values)
     if array.ndim != 1 or not array.size:
         raise DataError(f"{name}: {part} must have shape (samples,), at least one; got {array.shape}")

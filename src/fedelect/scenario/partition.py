@@ -1,8 +1,8 @@
-"""Which samples each client holds.
+"""Partition a data set among clients.
 
-A client gets a size, a wish for so many samples of each class, and then samples. Each class is a shuffled pile
-from which clients are dealt in order, so no two clients share a training sample as long as the pile lasts. When a class
-runs out, all its samples are shuffled and dealt again: then clients may share samples, but no client ever holds one
+A client gets a size, a requested number of samples of each class, and then samples. The samples of each class are
+shuffled and given out in order of clients, so no two clients share a training sample while they last. When a class
+runs out, all its samples are shuffled and given out again: then clients may share samples, but no client ever holds one
 twice. A client that wants more of a class than there is gets the rest from the other classes it may hold; only when
 those together are too few is that an error.
 """
@@ -26,10 +26,10 @@ class Partition(NamedTuple):
 
 
 def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: int, draw: int = 0) -> Partition:
-    """Deal the data set to the clients.
+    """Partition the data set among the clients.
 
     Training data: the first `iid_clients` clients (all under skew "iid") hold a random sample of the whole;
-    under "labels" each other client holds `classes_per_client` classes in even parts, dealt so that about as many
+    under "labels" each other client holds `classes_per_client` classes in even parts, chosen so that about as many
     clients hold each class; under "dirichlet" its class shares are Dirichlet(alpha). Sizes are uniform in `samples`.
 
     Test shares: under "global" the test set is shuffled and cut evenly; under "own" each client gets a share of
@@ -40,7 +40,7 @@ def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: 
         dataset: The data.
         clients: N.
         seed: The scenario's seed; all streams are named ("data", draw, ...).
-        draw: Which redraw of the world this is.
+        draw: Number of the redraw.
 
     Raises:
         DataError: The data cannot supply what is asked.
@@ -53,16 +53,16 @@ def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: 
             f"data.samples: client {sizes.argmax()} is to hold {sizes.max()} samples, but {dataset.name} "
             f"has {supply.sum()}; lower `samples`"
         )
-    wishes = _train_wishes(config, sizes, supply, dataset.name, seed=seed, draw=draw)
-    train = _deal(dataset.labels, wishes, seed=seed, name=("data", draw, "train"))
+    requests = _train_requests(config, sizes, supply, dataset.name, seed=seed, draw=draw)
+    train = _give_out(dataset.labels, requests, seed=seed, name=("data", draw, "train"))
     if config.test_share == "own":
-        test = _own_test_shares(dataset, wishes, seed=seed, draw=draw)
+        test = _own_test_shares(dataset, requests, seed=seed, draw=draw)
     else:
         test = _even_test_shares(dataset, clients, seed=seed, draw=draw)
     return Partition(train, test)
 
 
-def _train_wishes(config: DataConfig, sizes: Ints, supply: Ints, data_name: str, *, seed: int, draw: int) -> Ints:
+def _train_requests(config: DataConfig, sizes: Ints, supply: Ints, data_name: str, *, seed: int, draw: int) -> Ints:
     """(N, C) samples of each class for each client."""
     clients, classes = sizes.size, supply.size
     iid = clients if config.skew == "iid" else config.iid_clients
@@ -70,20 +70,20 @@ def _train_wishes(config: DataConfig, sizes: Ints, supply: Ints, data_name: str,
         raise DataError(
             f"data.classes_per_client: got {config.classes_per_client}, but {data_name} has {classes} classes"
         )
-    hands = _class_hands(
+    held_classes = _assign_classes(
         clients - iid, min(config.classes_per_client, classes), classes, stream(seed, "data", draw, "hands")
     )
-    wishes = np.zeros((clients, classes), dtype=np.int64)
+    requests = np.zeros((clients, classes), dtype=np.int64)
     for client in range(clients):
         rng = stream(seed, "data", draw, "classes", client)
         size = int(sizes[client])
         if client < iid:
-            wishes[client] = rng.multivariate_hypergeometric(supply, size)
+            requests[client] = rng.multivariate_hypergeometric(supply, size)
             continue
         if config.skew == "labels":
             share = np.zeros(classes)
-            share[hands[client - iid]] = 1.0
-            wish = _even_counts(size, hands[client - iid], classes)
+            share[held_classes[client - iid]] = 1.0
+            wish = _even_counts(size, held_classes[client - iid], classes)
         else:
             share = rng.dirichlet(np.full(classes, config.alpha))
             wish = rng.multinomial(size, share)
@@ -94,26 +94,26 @@ def _train_wishes(config: DataConfig, sizes: Ints, supply: Ints, data_name: str,
                 f"{np.flatnonzero(share).tolist()}, but {data_name} has {supply[share > 0].sum()}; lower "
                 f"`samples` or raise `classes_per_client`"
             )
-        wishes[client] = _within_supply(wish, supply, share, rng)
-    return wishes
+        requests[client] = _within_supply(wish, supply, share, rng)
+    return requests
 
 
-def _class_hands(hands: int, size: int, classes: int, rng: np.random.Generator) -> list[Ints]:
-    """`hands` sets of `size` different classes, dealt in turn from shuffled packs of all classes."""
-    dealt = []
-    pack: list[int] = []
-    for _ in range(hands):
-        hand: list[int] = []
+def _assign_classes(sets: int, size: int, classes: int, rng: np.random.Generator) -> list[Ints]:
+    """Draw `sets` sets of `size` different classes, in turn from shuffled lists of all classes."""
+    drawn = []
+    waiting: list[int] = []
+    for _ in range(sets):
+        chosen: list[int] = []
         passed: list[int] = []
-        while len(hand) < size:
-            if not pack:
-                pack = rng.permutation(classes).tolist()
-            card = pack.pop()
-            (passed if card in hand else hand).append(card)
-        # A card passed over because the hand held it already goes to the next hand.
-        pack += passed
-        dealt.append(np.array(sorted(hand), dtype=np.int64))
-    return dealt
+        while len(chosen) < size:
+            if not waiting:
+                waiting = rng.permutation(classes).tolist()
+            label = waiting.pop()
+            (passed if label in chosen else chosen).append(label)
+        # A class passed over because the client has it already goes to the next client.
+        waiting += passed
+        drawn.append(np.array(sorted(chosen), dtype=np.int64))
+    return drawn
 
 
 def _even_counts(size: int, held: Ints, classes: int) -> Ints:
@@ -133,17 +133,19 @@ def _within_supply(wish: Ints, supply: Ints, share: Floats, rng: np.random.Gener
     return granted
 
 
-def _deal(labels: Ints, wishes: Ints, *, seed: int, name: tuple[str | int, ...]) -> tuple[Ints, ...]:
-    piles = [_Pile(np.flatnonzero(labels == label), stream(seed, *name, label)) for label in range(wishes.shape[1])]
+def _give_out(labels: Ints, requests: Ints, *, seed: int, name: tuple[str | int, ...]) -> tuple[Ints, ...]:
+    by_class = [
+        _ClassSamples(np.flatnonzero(labels == label), stream(seed, *name, label)) for label in range(requests.shape[1])
+    ]
     held = []
-    for wish in wishes:
+    for wish in requests:
         wanted = np.flatnonzero(wish).tolist()
-        held.append(np.sort(np.concatenate([piles[label].take(int(wish[label])) for label in wanted])))
+        held.append(np.sort(np.concatenate([by_class[label].take(int(wish[label])) for label in wanted])))
     return tuple(held)
 
 
-class _Pile:
-    """The samples of one class in random order, dealt from the top; shuffled anew when it runs out."""
+class _ClassSamples:
+    """Samples of one class in random order, taken from the front; shuffled anew when they run out."""
 
     def __init__(self, samples: Ints, rng: np.random.Generator) -> None:
         self._samples = samples
@@ -155,7 +157,7 @@ class _Pile:
         if taken.size < count:
             again = self._rng.permutation(self._samples)
             repeated = np.isin(again, taken)
-            # What this client has just been dealt goes to the bottom, so that it gets nothing twice.
+            # What this client has just been given goes to the end, so that it gets nothing twice.
             again = np.concatenate([again[~repeated], again[repeated]])
             more = count - taken.size
             taken, self._left = np.concatenate([taken, again[:more]]), again[more:]
@@ -173,12 +175,12 @@ def _even_test_shares(dataset: Dataset, clients: int, *, seed: int, draw: int) -
     return tuple(np.sort(share) for share in np.array_split(order, clients))
 
 
-def _own_test_shares(dataset: Dataset, wishes: Ints, *, seed: int, draw: int) -> tuple[Ints, ...]:
-    clients, classes = wishes.shape
+def _own_test_shares(dataset: Dataset, requests: Ints, *, seed: int, draw: int) -> tuple[Ints, ...]:
+    clients, classes = requests.shape
     supply = np.bincount(dataset.test_labels, minlength=classes)
     size = max(1, len(dataset.test_labels) // clients)
-    test_wishes = np.zeros_like(wishes)
-    for client, held in enumerate(wishes):
+    test_requests = np.zeros_like(requests)
+    for client, held in enumerate(requests):
         rng = stream(seed, "data", draw, "own test", client)
         available = int(supply[held > 0].sum())
         if not available:
@@ -187,5 +189,5 @@ def _own_test_shares(dataset: Dataset, wishes: Ints, *, seed: int, draw: int) ->
                 f'{np.flatnonzero(held).tolist()}; set data.test_share = "global"'
             )
         wish = rng.multinomial(min(size, available), held / held.sum())
-        test_wishes[client] = _within_supply(wish, supply, held.astype(np.float64), rng)
-    return _deal(dataset.test_labels, test_wishes, seed=seed, name=("data", draw, "own test"))
+        test_requests[client] = _within_supply(wish, supply, held.astype(np.float64), rng)
+    return _give_out(dataset.test_labels, test_requests, seed=seed, name=("data", draw, "own test"))

@@ -1,16 +1,15 @@
-"""Scenarios by name."""
+"""Presets: scenarios by name."""
 
 from fedelect.errors import ConfigurationError
 from fedelect.scenario.config import DataConfig, ModelConfig, ScenarioConfig
-from fedelect.scenario.toml_text import scenario_toml
 
 PRESETS = ("digits", "paper")
-"""Names that `preset` knows: "digits" is small enough for a laptop and a demo, "paper" is the paper's main scenario,
+"""Names of the presets: "digits" is small enough for a laptop and a demo, "paper" is the paper's main scenario,
 calibrated where the paper leaves it open."""
 
 
 def preset(name: str) -> ScenarioConfig:
-    """The scenario called `name`.
+    """Return a preset by its name.
 
     >>> preset("paper").rounds_per_slot
     15
@@ -35,8 +34,3 @@ def preset(name: str) -> ScenarioConfig:
             model=ModelConfig(step=5e-4, epochs=5, batch=10),
         )
     raise ConfigurationError(f"preset: got {name!r}; allowed: {', '.join(PRESETS)}")
-
-
-def preset_toml(name: str) -> str:
-    """The preset as commented TOML, to save, edit and parse."""
-    return scenario_toml(preset(name))

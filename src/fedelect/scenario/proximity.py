@@ -1,6 +1,6 @@
 """Searches among points of the plane that never build an N x N matrix.
 
-Pairs of near points come from a grid of cells. Parts of a graph that hang apart are joined by the links of a
+Pairs of near points come from a grid of cells. Disconnected parts of a graph are joined by the links of a
 minimum spanning tree: short ones by Kruskal's rule over the grid, far ones by Boruvka's rule over boxes of points.
 Both take links in the same total order (distance, lower client, higher client), so the tree is unique. Distances use
 exactly rounded operations only, so that every machine builds the same graph.
@@ -133,7 +133,7 @@ def _short_joins(positions: Floats, part: Ints, radius: float) -> Ints:
     blocks = []
     for pairs in _blocks_between_parts(positions, queries, radius, part):
         blocks.append(_shortest(pairs, _part_pair(pairs, part)))
-    joining = _joined(blocks)
+    joining = _concatenate(blocks)
     return _kruskal(_shortest(joining, _part_pair(joining, part)), part)
 
 
@@ -148,7 +148,7 @@ def _part_pair(pairs: Pairs, part: Ints) -> Ints:
     return np.minimum(one, other) * part.size + np.maximum(one, other)
 
 
-def _joined(blocks: list[Pairs]) -> Pairs:
+def _concatenate(blocks: list[Pairs]) -> Pairs:
     return Pairs(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
 
 
@@ -190,15 +190,15 @@ class _Boxes(NamedTuple):
 
 def _boxes(positions: Floats, part: Ints) -> _Boxes:
     order = np.lexsort((_along_curve(positions), part))
-    place_in_part = np.arange(order.size) - np.searchsorted(part[order], part[order])
-    first = np.flatnonzero(place_in_part % _BOX_POINTS == 0)
+    index_in_part = np.arange(order.size) - np.searchsorted(part[order], part[order])
+    first = np.flatnonzero(index_in_part % _BOX_POINTS == 0)
     low = np.minimum.reduceat(positions[order], first)
     high = np.maximum.reduceat(positions[order], first)
     return _Boxes(low, high, part[order[first]], np.split(order, first[1:]))
 
 
 def _along_curve(positions: Floats) -> Ints:
-    """(N,) place of each point on a Z-shaped curve through the square: points near on it are near."""
+    """(N,) position of each point along a Z-order curve through the square."""
     span = np.ptp(positions, axis=0)
     grid = ((positions - positions.min(axis=0)) / np.where(span > 0, span, 1.0) * 65535).astype(np.int64)
     bits = np.arange(16)
@@ -231,6 +231,6 @@ def _far_joins(positions: Floats, part: Ints) -> Ints:
             here, there = np.meshgrid(boxes.points[block.start + one], boxes.points[other])
             pairs = Pairs(here.ravel(), there.ravel(), distances_km(positions[here.ravel()], positions[there.ravel()]))
             found.append(_shortest(pairs, part[pairs.one]))
-    best = _joined(found)
+    best = _concatenate(found)
     links = _shortest(best, part[best.one])
     return np.stack([links.one, links.other], axis=-1)

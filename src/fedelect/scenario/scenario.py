@@ -1,4 +1,4 @@
-"""The built world: every array a run needs, made once from a configuration and a data set, read only."""
+"""Build a scenario: every array a run needs, made once from a configuration and a data set, read only."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,10 +27,10 @@ from fedelect.vocabulary import Cohort, Floats, Ints, Signal
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True, eq=False)
 class Scenario:
-    """Clients with their data, places, links and channels. Made by `build_scenario`; all arrays are read only.
+    """Clients with their data, positions, links and channels. Made by `build_scenario`; all arrays are read only.
 
     Attributes:
-        config: What it was built from.
+        config: Its configuration.
         classes: C, classes in the data.
         features: F, numbers in one input.
         train_inputs: For each client (D_n, F) in the model's precision.
@@ -46,7 +46,7 @@ class Scenario:
         mean_snr: (N,) mean received SNR, power ratio.
         speeds: (N,) how fast each client computes; 1 is ordinary.
         system: How fast clients train and upload.
-        groups: Clients by kind of data, "iid" and "skewed"; a kind nobody has is left out.
+        groups: Clients by kind of data, "iid" and "skewed"; a kind without clients is left out.
     """
 
     config: ScenarioConfig
@@ -79,7 +79,7 @@ class Scenario:
 
 
 def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -> Scenario:
-    """Build the world that `config` describes over `dataset`.
+    """Build the scenario that `config` describes over `dataset`.
 
     Everything is drawn from streams of the scenario's seed named ("data", draw, ...), ("topology", draw) and
     ("system", draw).
@@ -133,7 +133,7 @@ class Pace(NamedTuple):
 
 
 def draw_pace(config: ScenarioConfig, server_distance_km: Floats, *, draw: int = 0) -> Pace:
-    """The pace that `config` sets; it follows from the configuration and (N,) distances from the server alone."""
+    """Draw speeds and SNRs; they follow from the configuration and (N,) distances from the server alone."""
     channel = config.channel
     system = SystemConfig() if config.system is UNSET else config.system
     return Pace(
@@ -148,7 +148,7 @@ def draw_pace(config: ScenarioConfig, server_distance_km: Floats, *, draw: int =
 def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
     """Which of the cohort's uploads arrive in each round of a slot, X.
 
-    The outcome of (trial, slot, round, client) does not depend on who else is in the cohort.
+    The outcome of (trial, slot, round, client) does not depend on the other members of the cohort.
 
     Returns:
         (L, K), columns in cohort order.
@@ -166,11 +166,11 @@ def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
 def simulated_signals(
     scenario: Scenario, cohort: Cohort, *, model_bits: int, seed: int, trial: int, slot: int
 ) -> dict[Signal, Floats]:
-    """What the clients report of themselves after `slot`; the names are those of `fedelect.vocabulary.EXTRA_SIGNALS`.
+    """Signals that the clients report after `slot`; see `fedelect.vocabulary.EXTRA_SIGNALS`.
 
     Args:
-        scenario: The world.
-        cohort: Who trained; only they have `seconds`.
+        scenario: The clients.
+        cohort: The clients that trained; only they have `seconds`.
         model_bits: Size of an upload.
         seed: Seed of the run.
         trial: Number of the trial.

@@ -1,6 +1,6 @@
-"""How long a client takes: local training by its own speed, the upload by its radio link.
+"""Client times: local training by its own speed, the upload by its radio link.
 
-These times are simulated, for selectors that look at them; nobody is cut off by them. A round of client n takes
+These times are simulated, for selectors that use them; no client is cut off by them. A round of client n takes
 E |D_n| seconds_per_sample / speed_n to train and model bits / (bandwidth log2(1 + SNR_n)) to upload.
 """
 
@@ -86,7 +86,7 @@ def upload_seconds(config: SystemConfig, mean_snr: Floats, *, model_bits: int) -
 def draw_snr_db(mean_snr: Floats, *, rounds: int, seed: int, trial: int, slot: int) -> Floats:
     """(N,) received SNR in the first round of a slot under Rayleigh fading, dB.
 
-    It is the luck that decides over the upload (`channel.draw_uploads`, stream ("channel", trial, slot)) read as a
+    The draw that decides over the upload (`channel.draw_uploads`, stream ("channel", trial, slot)) is read as a
     fade: a client whose SNR exceeds the threshold here is one whose upload arrives in that round, where theta is
     derived from fading alone.
 

@@ -1,7 +1,7 @@
-"""Scenario to TOML text and back.
+"""Scenarios as TOML text.
 
-Reading is the standard library's parser and a strict conversion. Writing prints every key, each under a comment
-with its meaning and its allowed values, so that a written scenario explains itself; it parses back to an equal value.
+Parsing is strict. Writing prints every key, each under a comment with its meaning and its allowed values; the text
+parses back to an equal value.
 """
 
 import json
@@ -12,14 +12,14 @@ from typing import Any, cast
 import msgspec
 
 from fedelect.errors import ConfigurationError
-from fedelect.scenario.config import ScenarioConfig, field_meta, refusal
+from fedelect.scenario.config import ScenarioConfig, explain_refusal, field_meta
 from fedelect.scenario.system import SystemConfig
 
 _WIDTH = 100
 
 
 def parse_scenario(text: str) -> ScenarioConfig:
-    r"""The scenario that TOML `text` describes; keys left out take the paper's values.
+    r"""Parse a scenario from TOML; keys left out take the paper's values.
 
     >>> parse_scenario('clients = 8\nbudget = 2').budget
     2
@@ -61,11 +61,11 @@ def _convert(given: dict[str, Any]) -> ScenarioConfig:
     try:
         return msgspec.convert(plain, ScenarioConfig)
     except msgspec.ValidationError as error:
-        raise refusal(error, plain) from error
+        raise explain_refusal(error, plain) from error
 
 
 def scenario_toml(config: ScenarioConfig) -> str:
-    """`config` as commented TOML that `parse_scenario` reads back to an equal value.
+    """Write `config` as commented TOML that `parse_scenario` reads back to an equal value.
 
     A table that is not set is written as a comment, with its defaults.
     """

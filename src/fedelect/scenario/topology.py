@@ -1,4 +1,4 @@
-"""Where the clients are, and the graph over which they talk: undirected and connected."""
+"""Positions of the clients, and their graph: undirected and connected."""
 
 from typing import NamedTuple
 
@@ -30,16 +30,16 @@ class Topology(NamedTuple):
 
 
 def draw_topology(config: TopologyConfig, clients: int, *, seed: int, draw: int = 0) -> Topology:
-    """Positions (given, or uniform in the square) and the graph over them.
+    """Draw positions (given, or uniform in the square) and the graph over them.
 
-    Whichever links are asked for, also a given list, the shortest missing links between parts that would hang
-    apart are added, so the graph is connected. A link given twice or both ways round counts once.
+    The shortest missing links between disconnected parts are added to any kind of links, also to a given list, so the
+    graph is connected. A link given twice or both ways round counts once.
 
     Args:
         config: The [topology] table.
         clients: N.
         seed: The scenario's seed; positions come from the stream ("topology", draw).
-        draw: Which redraw of the world this is.
+        draw: Number of the redraw.
     """
     if config.positions_km:
         positions = np.array(config.positions_km, dtype=np.float64)
@@ -57,7 +57,7 @@ def draw_topology(config: TopologyConfig, clients: int, *, seed: int, draw: int 
 
 
 def nearest_edges(positions: Floats, neighbours: int) -> Ints:
-    """Links of every client to its `neighbours` nearest (fewer if there are not so many), either way round.
+    """Links of every client to its `neighbours` nearest (all if there are fewer), either way round.
 
     Equally near clients are taken in order of number. Shapes: (N, 2) -> (M, 2), i < j, sorted.
     """
@@ -87,7 +87,7 @@ def radius_edges(positions: Floats, radius_km: float) -> Ints:
     """Links between all clients at most `radius_km` apart. Shapes: (N, 2) -> (M, 2), i < j, sorted.
 
     Raises:
-        ConfigurationError: The radius makes more links than can be of use.
+        ConfigurationError: The radius makes more links than the limit.
     """
     found = [np.empty((0, 2), dtype=np.int64)]
     links = 0
