@@ -31,11 +31,11 @@ def _is_installed(module: str) -> bool:
 
 
 def import_callable(name: str, *, what: str) -> Callable[..., Any]:
-    """What "module:attribute" names: something that can be called.
+    """Import the class or function that "module:attribute" names.
 
     Args:
         name: The name; its module is found in the current folder or on PYTHONPATH.
-        what: What it is named for, for the message.
+        what: Its role, for error messages.
 
     Raises:
         ConfigurationError: The module cannot be imported, whatever it raises, or has no such function or class.
@@ -43,7 +43,7 @@ def import_callable(name: str, *, what: str) -> Callable[..., Any]:
     module, _, attribute = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever a user's module raises
+    except Exception as error:  # a user's module may raise anything
         raise ConfigurationError(
             f"{what} {name!r} cannot be imported: {type(error).__name__}: {error}; "
             f"is the module in this folder or on PYTHONPATH, and sound?"

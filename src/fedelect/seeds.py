@@ -2,8 +2,8 @@
 
 `stream(seed, "training", trial, slot)` is a generator that depends on its name and on nothing else: not on
 which other streams exist, how much was drawn from them, the process, or the platform. Every draw in fedelect
-comes from such a stream, so adding a draw in one place never moves another, and a resumed run needs no
-generator state: it asks for the next name.
+comes from such a stream. So adding a draw in one place never changes another, and a resumed run needs no generator
+state.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def stream(seed: int | str, *name: str | int) -> np.random.Generator:
-    """The independent random stream called `name` under `seed`.
+    """Return the independent random stream `name` of `seed`.
 
     >>> stream(1, "channel", 3).integers(1000) == stream(1, "channel", 3).integers(1000)
     np.True_
@@ -21,14 +21,14 @@ def stream(seed: int | str, *name: str | int) -> np.random.Generator:
 
 
 def derive(seed: int | str, *name: str | int) -> int:
-    """A seed (63 bits) for a part that takes a seed of its own, such as a selector."""
+    """Derive a seed (63 bits) for a part with a seed of its own, such as a selector."""
     return int.from_bytes(_digest(seed, name)[:8], "little") >> 1
 
 
 def rank_key(seed: int | str, *name: str | int) -> bytes:
-    """Sixteen bytes by which ties are ordered, the same on every machine.
+    """Return sixteen bytes by which ties are ordered, the same on every machine.
 
-    Sorting clients by `rank_key(seed, slot, client)` is a fair draw that anybody who knows the seed can repeat.
+    Sorting clients by `rank_key(seed, slot, client)` is a fair draw that everyone who knows the seed can repeat.
     """
     return _digest(seed, name)
 

@@ -1,4 +1,4 @@
-"""The frozen values that cross from one stage of the loop to the next.
+"""Frozen values that pass from one stage of the loop to the next.
 
 Clients are numbered from 0 (the paper's client 1 is our client 0). Slots are numbered from 1.
 Values are checked where they are made, are never changed afterwards and never alias what they were made from.
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 """Array of 64-bit integers; the docstring at hand gives the shape."""
 
 Signal = str
-"""Name of something a selector may need: "reward", "opinions", "beliefs", or one of `EXTRA_SIGNALS`."""
+"""Name of a part of the feedback: "reward", "opinions", "beliefs", or one of `EXTRA_SIGNALS`."""
 
 EXTRA_SIGNALS: dict[Signal, str] = {
     "loss": "mean loss of the trained model on the client's own training samples",
@@ -38,12 +38,12 @@ EXTRA_SIGNALS: dict[Signal, str] = {
     "upload_s": "seconds it forecasts for its upload",
     "channel_db": "received SNR in dB that the client reports for the start of the next slot",
 }
-"""Signals that rivals of the paper listen to; each is a field of `Feedback`, shape (N,), nan where there is none."""
+"""Signals that selectors of the literature need; fields of `Feedback`, shape (N,), nan where a client gave none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selector's question to the world: let `cohort` train in `slot`. Hand it back with `tell` or `abandon`.
+    """What `ask` returns: `cohort` is to train in `slot`. Pass it back to `tell` or `abandon`.
 
     Attributes:
         slot: Number of the slot, from 1; never used twice.
@@ -60,15 +60,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Feedback:
-    """What came of a slot, as far as a selector may know it.
+    """Result of a slot, as far as a selector may know it.
 
     Attributes:
         opinions: (N,) each client's score of the trained model in [0, 1]; nan where a client gave none.
         beliefs: (N,) each client's unnormalised belief, from 0 to 1e9; nan where there is none.
-        reward: The server's average opinion. Left out, it is the mean of the opinions present, whose order
-            does not matter to the last bit. Given, it may carry noise and so leave [0, 1].
+        reward: The server's average opinion. If left out, the mean of the opinions present, bit for bit independent of
+            their order. If given, it may carry noise and leave [0, 1].
         reward_noise: Standard deviation of any noise that was added to `reward`.
-        loss: (N,) this and what follows as told in `EXTRA_SIGNALS`; from 0 to 1e9, or nan.
+        loss: (N,) this and the next ones as in `EXTRA_SIGNALS`; from 0 to 1e9, or nan.
         loss_rms: (N,).
         sizes: (N,).
         seconds: (N,).
@@ -122,8 +122,8 @@ class Feedback:
         for name in EXTRA_SIGNALS:
             values = extra.get(name)
             lowest = -_LARGEST if name == "channel_db" else 0.0
-            checked = None if values is None else _per_client(name, values, lowest=lowest, highest=_LARGEST)
-            object.__setattr__(self, name, checked)
+            signal = None if values is None else _per_client(name, values, lowest=lowest, highest=_LARGEST)
+            object.__setattr__(self, name, signal)
 
     def per_client(self) -> dict[Signal, Floats]:
         """The (N,) signals that are present, by name."""
@@ -164,8 +164,8 @@ def _per_client(name: str, values: ArrayLike, *, lowest: float = 0.0, highest: f
 def mean_present(opinions: Floats) -> float | None:
     """Mean of the values in [0, 1] that are not nan, or None if there are none. Shape (N,).
 
-    The sum is rounded once, so that the order of the clients cannot change the last bit: a mean that depended on the
-    order would break ties by client number.
+    The sum is rounded once, so the order of the clients cannot change the last bit; otherwise client numbers would
+    break ties.
     """
     total = exact_sum(opinions)
     if total != total:  # nan: some are missing
@@ -197,7 +197,7 @@ def exact_sum(values: Floats) -> float:
 
 
 def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> Cohort:
-    """`members` as a sorted tuple, checked to be distinct clients out of 0 .. clients-1."""
+    """Return `members` as a sorted tuple; ConfigurationError unless they are distinct clients in 0 .. clients-1."""
     try:
         cohort = tuple(sorted(map(operator.index, members)))
     except (TypeError, ValueError) as error:
@@ -210,7 +210,7 @@ def as_cohort(members: Iterable[int], *, clients: int, what: str = "cohort") -> 
 
 
 def as_int(name: str, value: object) -> int:
-    """`value` as a plain int; ConfigurationError unless it is a whole number (numpy's count, True does not)."""
+    """Return `value` as a plain int; ConfigurationError unless it is a whole number (numpy's too, but not True)."""
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedelect.equations.indices import bp_ucb_index, ln_slot, noise_adjusted, ucb_index
-from fedelect.equations.top_k import top_k
+from fedelect.equations.indices import bp_ucb_index, ln_slot, noise_adjusted, top_k, ucb_index
 from fedelect.errors import AvailabilityError
 from fedelect.rules import elect
 

@@ -208,7 +208,7 @@ def outcome_of(rounds: int, residual: float, tolerance: float = SETTLED_RESIDUAL
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settling:
-    """What came of a settling.
+    """Outcome of belief propagation.
 
     Attributes:
         beliefs: (N,) P(up) of each client.

@@ -123,7 +123,7 @@ def jain_index(counts: ArrayLike) -> Floats:
     """Jain's fairness index of how often each client was elected. Shapes: (..., N) -> (...).
 
     (sum x)^2 / (N sum x^2): 1 when all were elected equally often, k / N when k clients shared all elections
-    equally, nan when nobody was elected.
+    equally, nan if no client was elected.
     """
     x = np.asarray(counts, dtype=np.float64)
     if x.shape[-1] == 0:

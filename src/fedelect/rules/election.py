@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedelect.equations.indices import bp_ucb_index
-from fedelect.equations.top_k import top_k
+from fedelect.equations.indices import bp_ucb_index, top_k
 from fedelect.errors import AvailabilityError
 from fedelect.rules.posterior import SetPosterior, SetPrior
 from fedelect.rules.search import find_best_set

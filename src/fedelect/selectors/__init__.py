@@ -1,9 +1,9 @@
-"""Feedback in, cohort out: who trains next.
+"""Selectors: from feedback to the next cohort.
 
-A selector sees what `tell` gives it and nothing else of the world.
+A selector sees what `tell` gives it and nothing else of the federation.
 """
 
-from fedelect.selectors.base import AbstractSelector
+from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes
@@ -27,8 +27,10 @@ from fedelect.selectors.subset_ucb import SubsetUcb
 __all__ = [
     "AbstractSelector",
     "AdditiveThompson",
+    "Available",
     "BpGp",
     "BpUcb",
+    "Choice",
     "ClientThompson",
     "ClientUcb",
     "ContextUcb",

@@ -1,15 +1,14 @@
-"""The best K-subsets by sum of scores, one after the other, without listing them all.
+"""K-subsets in descending order of their sum of scores, without listing them all.
 
-Theory of operation. Clients with equal score are interchangeable: they form a *level*. What matters about a subset
-is how many members it takes from each level, its *composition*; a composition stands for a product of binomials of
-subsets, all with the same sum. The best composition takes the top clients. Every other one is reached from exactly
-one parent by moving one member down one level, which never raises the sum, so a heap of children yields the
-compositions in order of sum, and only those that are reached exist in memory.
+Theory of operation. Clients with equal score are interchangeable: they form a *level*. A subset's *composition* is the
+number of its members from each level; it stands for a product of binomials of subsets, all with the same sum. The best
+composition takes the top clients. Every other one has exactly one parent, from which it differs by one member moved
+down one level, which never raises the sum. So a heap of children yields the compositions in order of sum, and only
+those reached are in memory.
 
-Compositions with the same sum (rounded once, by `math.fsum`) form one *class*. A draw is uniform over all subsets of
-the best class that have not been played: pick a composition in proportion to the subsets it has left, then a subset
-of it by rejection, or, once more than half of it has been played, from the list of what is left. No step looks at a
-client's number.
+Compositions with the same sum (rounded once, by `math.fsum`) form one *class*. A draw is uniform over the unplayed
+subsets of the best class: draw a composition in proportion to its unplayed subsets, then one of these by rejection, or
+from a list of them once more than half have been played. No step uses client numbers.
 """
 
 import bisect
@@ -27,19 +26,19 @@ from fedelect.selectors.played_arms import PlayedArms
 from fedelect.vocabulary import Cohort, Floats, Ints
 
 Composition = tuple[tuple[int, int], ...]
-"""How many members come from which level: (level, count) pairs, levels ascending, counts positive."""
+"""Members from each level: (level, count) pairs, levels ascending, counts positive."""
 
 
 @dataclass(frozen=True, slots=True)
 class BestUnplayed:
-    """The highest mean score of a subset not yet played, and how many such subsets share it."""
+    """Highest mean score of an unplayed subset, and the number of unplayed subsets that share it."""
 
     mean: float
     count: int
 
 
 class AdditiveArms:
-    """All `budget`-subsets of some clients, best sum of scores first, less those that have been played."""
+    """The unplayed `budget`-subsets of some clients, in descending order of their sum of scores."""
 
     def __init__(self, clients: Ints, scores: Floats, budget: int, played: Iterable[Cohort]) -> None:
         """Index the levels.
@@ -73,7 +72,7 @@ class AdditiveArms:
         heapq.heappush(self._heap, (-self._sum_of(top), next(self._pushed), top, -1))
 
     def mark_played(self, cohort: Cohort) -> None:
-        """Note that this subset has now been played."""
+        """Mark this subset as played."""
         drawn, composition = self._drawn
         if cohort != drawn:
             composition = self._composition_of(cohort)
@@ -83,7 +82,7 @@ class AdditiveArms:
             del listed[bisect.bisect_left(listed, cohort)]
 
     def best(self) -> BestUnplayed | None:
-        """The best mean score among subsets not yet played; None if all have been played."""
+        """Return the best mean score among unplayed subsets; None if all have been played."""
         while True:
             count = sum(size - self._played_in[composition] for composition, size in self._class)
             if count:
@@ -93,12 +92,12 @@ class AdditiveArms:
             self._next_class()
 
     def draw(self, ticket: int, draws: Draws, played: PlayedArms) -> Cohort:
-        """One of the best subsets not yet played, uniformly. `best` must not have returned None.
+        """Draw one of the best unplayed subsets, uniformly. `best` must not have returned None.
 
         Args:
             ticket: A uniformly random number below the count that `best` gave.
-            draws: What to draw the rest from.
-            played: All subsets that have been played.
+            draws: Source of the other draws.
+            played: All subsets played.
         """
         classes = iter(self._class)
         composition, size = next(classes)
@@ -128,10 +127,10 @@ class AdditiveArms:
         self._class, self._sum = [], -self._heap[0][0]
         while self._heap and -self._heap[0][0] == self._sum:
             _, _, parent, level = heapq.heappop(self._heap)
-            composition = parent if level < 0 else _moved_down(parent, level)
+            composition = parent if level < 0 else _move_down(parent, level)
             self._class.append((composition, self._size(composition)))
             for child_level in self._child_levels(composition):
-                child_sum = self._sum_of(_moved_down(composition, child_level))
+                child_sum = self._sum_of(_move_down(composition, child_level))
                 heapq.heappush(self._heap, (-child_sum, next(self._pushed), composition, child_level))
 
     def _child_levels(self, composition: Composition) -> list[int]:
@@ -141,7 +140,7 @@ class AdditiveArms:
         for level, _ in composition:
             below = level + 1
             has_room = below < len(self._capacity) and counts.get(below, 0) < self._capacity[below]
-            if has_room and self._parent_level(_moved_down(composition, level)) == level:
+            if has_room and self._parent_level(_move_down(composition, level)) == level:
                 levels.append(level)
         return levels
 
@@ -184,7 +183,7 @@ class AdditiveArms:
         return tuple(sorted(chosen))
 
 
-def _moved_down(composition: Composition, level: int) -> Composition:
+def _move_down(composition: Composition, level: int) -> Composition:
     counts = dict(composition)
     counts[level] -= 1
     counts[level + 1] = counts.get(level + 1, 0) + 1

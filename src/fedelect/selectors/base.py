@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect.equations.top_k import top_k
+from fedelect.equations.indices import top_k
 from fedelect.errors import (
     AvailabilityError,
     ConfigurationError,

@@ -1,4 +1,4 @@
-"""Selectors that do not listen: a fixed cohort, a random one, and cohorts in turn."""
+"""Baselines that do not learn: a fixed cohort, a random one, and cohorts in turn."""
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, final
@@ -18,15 +18,15 @@ _ROUND_ROBIN_COHORTS = 5
 
 @final
 class FixedCohort(AbstractSelector):
-    """Always the same cohort: the paper's "optimal solution" when given the answer.
+    """Always the same cohort; the paper's "optimal solution" if it is the best one.
 
-    A member that is not available is replaced by an available client drawn for that slot.
+    A member that is not available is replaced by a random available client.
 
     >>> FixedCohort(clients=20, cohort=[4, 3, 2, 1, 0]).ask().cohort
     (0, 1, 2, 3, 4)
     """
 
-    advice: ClassVar[str] = "You know the best cohort already, or want a bar to measure the others by."
+    advice: ClassVar[str] = "You know the best cohort already, or want an upper baseline."
     symmetric = False
 
     def __init__(self, *, clients: int, cohort: Iterable[int]) -> None:
@@ -35,17 +35,17 @@ class FixedCohort(AbstractSelector):
         self.parameters["cohort"] = self._cohort
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        return _nearest(self._cohort, available, seed=0, slot=slot), ()
+        return _replace_missing(self._cohort, available, seed=0, slot=slot), ()
 
 
 @final
 class RandomCohort(AbstractSelector):
     """A uniformly random cohort in every slot, or one of the predefined `cohorts`."""
 
-    advice: ClassVar[str] = "You want the baseline everybody uses, or no signal can be had."
+    advice: ClassVar[str] = "You want the usual baseline, or have no signal."
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
-        sets = None if cohorts is None else _predefined(cohorts, clients, budget)
+        sets = None if cohorts is None else _check_cohorts(cohorts, clients, budget)
         super().__init__(clients=clients, budget=budget, seed=seed)
         self.parameters["cohorts"] = self._cohorts = sets
         self.symmetric = cohorts is None
@@ -63,20 +63,20 @@ class RandomCohort(AbstractSelector):
 class RoundRobin(AbstractSelector):
     """Predefined cohorts in turn.
 
-    Without `cohorts` there are five, drawn at random; with the paper's budget of 5 out of at least 20 clients the
-    first of them is the one it names, {1, 2, 11, 16, 20}.
+    Without `cohorts`, five are drawn at random; with the paper's budget of 5 out of at least 20 clients, the first is
+    the one that the paper names, {1, 2, 11, 16, 20}.
     """
 
-    advice: ClassVar[str] = "You want every client of a few fixed teams to have its turn."
+    advice: ClassVar[str] = "You want a few fixed cohorts to train in turn."
     symmetric = False
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
-        sets = None if cohorts is None else _predefined(cohorts, clients, budget)
+        sets = None if cohorts is None else _check_cohorts(cohorts, clients, budget)
         super().__init__(clients=clients, budget=budget, seed=seed)
         self.parameters["cohorts"] = sets
-        self._cohorts = sets or self._drawn()
+        self._cohorts = sets or self._draw_cohorts()
 
-    def _drawn(self) -> list[Cohort]:
+    def _draw_cohorts(self) -> list[Cohort]:
         rng = stream(self.seed, "round-robin")
         cohorts = [
             tuple(sorted(rng.choice(self.clients, self.budget, replace=False).tolist()))
@@ -92,7 +92,7 @@ class RoundRobin(AbstractSelector):
         return _first_available(order, available, seed=self.seed, slot=slot), ()
 
 
-def _predefined(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:
+def _check_cohorts(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:
     if not all(isinstance(cohort, Iterable) for cohort in cohorts):
         raise ConfigurationError(f"cohorts must be one or more sets of {budget} clients each, got {cohorts!r}")
     checked = [as_cohort(cohort, clients=clients) for cohort in cohorts]
@@ -106,11 +106,11 @@ def _first_available(order: list[Cohort], available: Available, *, seed: int, sl
     for cohort in order:
         if available is None or available[list(cohort)].all():
             return cohort
-    return _nearest(order[0], available, seed=seed, slot=slot)
+    return _replace_missing(order[0], available, seed=seed, slot=slot)
 
 
-def _nearest(cohort: Cohort, available: Available, *, seed: int, slot: int) -> Cohort:
-    """The cohort with every member that is not there replaced by an available client."""
+def _replace_missing(cohort: Cohort, available: Available, *, seed: int, slot: int) -> Cohort:
+    """Replace the members that are not available by random available clients."""
     if available is None or available[list(cohort)].all():
         return cohort
     kept = [member for member in cohort if available[member]]

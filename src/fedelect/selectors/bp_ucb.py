@@ -1,4 +1,4 @@
-"""BP-UCB, Algorithm 2 of the paper: an arm for each client, elected by mean, belief and optimism."""
+"""BP-UCB, Algorithm 2 of the paper: every client is an arm, with an index of mean, belief and exploration."""
 
 import math
 from collections.abc import Mapping
@@ -16,15 +16,14 @@ from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 class BpUcb(AbstractSelector):
     """The K clients with the highest mean + belief share / N + mu * sqrt(ln t / Pi); eq. `ucb1`.
 
-    A client's mean is over its own opinions in the slots in which it was elected and gave one; its pulls count its
-    elections, whatever came of them, so an abandoned slot counts too. The first ceil(N / K) slots try every client
-    once. In FL&DA this object stands for all the clients' own books; the peers of `fedelect.protocol` elect the
-    same cohorts, by the same function, without anybody holding the whole.
+    A client's mean is over its own opinions in the slots in which it was elected and gave one. Its pulls count its
+    elections, abandoned slots included. The first ceil(N / K) slots try every client once. In FL&DA the peers of
+    `fedelect.protocol` elect the same cohorts, by the same function, each from its own statistics.
 
     Args:
         clients: N.
         budget: K.
-        exploration: mu; the paper uses 0.01.
+        exploration: mu, the exploration weight; the paper uses 0.01.
         seed: Fixes cold-start groups and ties.
     """
 
@@ -72,12 +71,12 @@ class BpUcb(AbstractSelector):
         self.arrays["given"][present] += 1.0
         self.arrays["total"][present] += feedback.opinions[present]
         self.arrays["beliefs"][:] = feedback.beliefs
-        self._elected(selection.cohort)
+        self._count_election(selection.cohort)
 
     def _abandon(self, selection: Selection) -> None:
-        self._elected(selection.cohort)
+        self._count_election(selection.cohort)
 
-    def _elected(self, cohort: Cohort) -> None:
+    def _count_election(self, cohort: Cohort) -> None:
         self.arrays["pulls"][list(cohort)] += 1.0
         self._cold.mark_tried(cohort)
 

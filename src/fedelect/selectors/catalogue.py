@@ -1,4 +1,4 @@
-"""Selectors by name: ours, those that other packages offer by entry point, and `module:Class`.
+"""Selectors by name: built-in ones, entry points of other packages, and `module:Class`.
 
 A specification is `NAME`, `NAME:key=value,key=value` or `module:Class[:key=value,...]` (or `module:function`). A value
 may be a list, whose items are separated by commas too: `fixed:cohort=0,1,2,3,4` (`cohort=3,` for a list of one), or a
@@ -38,9 +38,9 @@ ENTRY_POINT_GROUP = "fedelect.selectors"
 """Entry point group under which other packages offer selector classes."""
 
 Make = Callable[..., AbstractSelector]
-"""What makes a selector from keyword arguments: its class, or a function."""
+"""A selector's class, or a function that builds one from keyword arguments."""
 
-_OFFERED = ("clients", "budget", "seed", "scenario")  # set by whoever builds, not by the specification
+_OFFERED = ("clients", "budget", "seed", "scenario")  # set by `build`, not by the specification
 
 _OURS: dict[str, type[AbstractSelector]] = {
     "fixed": FixedCohort,
@@ -67,7 +67,7 @@ _OURS: dict[str, type[AbstractSelector]] = {
 
 
 def selector_classes() -> dict[str, type[AbstractSelector]]:
-    """All selectors that can be named: ours first, then those of entry points."""
+    """All named selectors: built-in ones first, then those of entry points."""
     classes = dict(_OURS)
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         if point.name not in classes:
@@ -121,7 +121,7 @@ class SelectorSpec:
 
         Args:
             text: The specification.
-            extra: More makers by name, for a program that has its own.
+            extra: More classes or functions by name.
         """
         name, _, rest = text.partition(":")
         known: dict[str, Make] = {**selector_classes(), **(extra or {})}
@@ -130,8 +130,8 @@ class SelectorSpec:
             own = f"{name}:{attribute}"
             make: Make = _check_maker(import_callable(own, what="selector"), own)
         else:
-            make = _named(name, known)
-        parameters = _parameters(text, rest)
+            make = _look_up(name, known)
+        parameters = _parse_parameters(text, rest)
         allowed = [key for key in inspect.signature(make).parameters if key not in _OFFERED]
         for key in parameters:
             if key not in allowed:
@@ -142,9 +142,9 @@ class SelectorSpec:
         return cls(text, make, parameters)
 
     def build(self, *, clients: int, budget: int, seed: int, **extra: Any) -> AbstractSelector:
-        """The selector for a federation of `clients`, of whom `budget` train, under `seed`.
+        """Build the selector for `clients`, of whom `budget` train.
 
-        `extra` holds what a program offers to the makers it added itself.
+        `extra` are more arguments for functions that were passed as `extra` to `of` or `parse`.
         """
         offered = {"clients": clients, "budget": budget, "seed": seed, **extra}
         accepted = inspect.signature(self.make).parameters
@@ -176,7 +176,7 @@ class SelectorSpec:
         return selector
 
 
-def _named(name: str, classes: Mapping[str, Make]) -> Make:
+def _look_up(name: str, classes: Mapping[str, Make]) -> Make:
     if name not in classes:
         raise ConfigurationError(
             f"unknown selector {name!r}; known are {', '.join(classes)}, or name your own class as module:Class"
@@ -202,7 +202,7 @@ def _import_name(make: Make) -> str | None:
     return f"{module}:{name}"
 
 
-def _parameters(text: str, rest: str) -> dict[str, Any]:
+def _parse_parameters(text: str, rest: str) -> dict[str, Any]:
     values: dict[str, list[str]] = {}
     key = ""
     for item in rest.split(",") if rest else []:
@@ -214,20 +214,20 @@ def _parameters(text: str, rest: str) -> dict[str, Any]:
             values[key].append(item)
         else:
             raise ConfigurationError(f"selector {text!r}: expected key=value after the name, got {item!r}")
-    return {name: _value(",".join(items)) for name, items in values.items()}
+    return {name: _parse_value(",".join(items)) for name, items in values.items()}
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if ";" in text:
-        return [_list(part) for part in text.split(";")]
-    return _list(text) if "," in text else _scalar(text.strip())
+        return [_parse_list(part) for part in text.split(";")]
+    return _parse_list(text) if "," in text else _parse_scalar(text.strip())
 
 
-def _list(text: str) -> list[bool | int | float | str]:
-    return [_scalar(item.strip()) for item in text.split(",") if item.strip()]
+def _parse_list(text: str) -> list[bool | int | float | str]:
+    return [_parse_scalar(item.strip()) for item in text.split(",") if item.strip()]
 
 
-def _scalar(text: str) -> bool | int | float | str:
+def _parse_scalar(text: str) -> bool | int | float | str:
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):

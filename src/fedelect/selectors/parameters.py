@@ -60,7 +60,7 @@ def _is_int_for_float(parameter: inspect.Parameter, value: object) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    """Return `value` with plain numbers, lists and dicts in the place of numpy's, tuples, sets and ranges."""
+    """Convert numpy values, tuples, sets and ranges in `value` to plain numbers and lists, mappings to dicts."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,9 +1,9 @@
 """Quick-Init UCB, Algorithm 1 of the paper, exact at any number of clients.
 
-Every K-subset is an arm. The paper lists them all; this does not, because it need not: an arm that has not been played
-since the cold start has exactly one pull, so among those the highest index belongs to the highest mean of member
-scores, and `AdditiveArms` yields such subsets in order. The arms that have been played, at most one more in each
-slot, are kept one by one in `PlayedArms`. The better of the two is the maximum over all C(N, K) arms.
+Every K-subset is an arm. The paper lists them all; this file does not. An arm not played since the cold start has
+exactly one pull, so among these the highest index belongs to the highest mean of member scores, and `AdditiveArms`
+yields such subsets in order. The arms played, at most one more in each slot, are in `PlayedArms`. The better of the two
+is the maximum over all C(N, K) arms.
 """
 
 import math
@@ -28,13 +28,13 @@ class QuickInitUcb(AbstractSelector):
 
     A client's score is the reward of its cold-start group (the mean, if it was in two). An arm starts with the mean
     of its members' scores, counted as one pull; each play adds a reward and a pull. Ties are drawn uniformly from the
-    selector's own stream. Noise that was added to the rewards (`Feedback.reward_noise`, a standard deviation) widens
-    the exploration term by sqrt(1 + 4 * its mean variance).
+    selector's own stream. Noise added to the rewards (`Feedback.reward_noise`, a standard deviation) multiplies the
+    exploration weight by sqrt(1 + 4 * its mean variance).
 
     Args:
         clients: N.
         budget: K.
-        exploration: mu; the paper uses 1.
+        exploration: mu, the exploration weight; the paper uses 1.
         seed: Fixes cold-start groups and ties.
     """
 
@@ -69,11 +69,11 @@ class QuickInitUcb(AbstractSelector):
         played = self._played.among(available).best(slot=slot, exploration=exploration)
         # An arm not played since the cold start has one pull.
         index = float("-inf") if unplayed is None else ucb_index(unplayed.mean, 1, slot=slot, exploration=exploration)
-        rivals = played.count if played.index >= index else 0
-        fresh_ones = 0 if unplayed is None or index < played.index else unplayed.count
+        played_ties = played.count if played.index >= index else 0
+        unplayed_ties = 0 if unplayed is None or index < played.index else unplayed.count
         draws = Draws(self.seed, "ties", slot)
-        ticket = draws.below(rivals + fresh_ones)
-        cohort = played.pick(ticket) if ticket < rivals else fresh.draw(ticket - rivals, draws, self._played)
+        ticket = draws.below(played_ties + unplayed_ties)
+        cohort = played.pick(ticket) if ticket < played_ties else fresh.draw(ticket - played_ties, draws, self._played)
         return cohort, (max(index, played.index),)
 
     def _fresh_arms(self, available: Available) -> AdditiveArms:
@@ -113,8 +113,9 @@ class QuickInitUcb(AbstractSelector):
         self._fresh = self._fresh_among = None  # the order of the unplayed arms has changed
 
     def _memory(self) -> dict[str, Any]:
-        """Scores follow from the rewards of the cold-start groups, and the groups (but for those improvised) from
-        the seed: a million clients take ten thousand rewards, packed.
+        """Save the rewards of the cold-start groups, from which the scores follow, and improvised groups.
+
+        Planned groups follow from the seed, so a million clients take ten thousand packed rewards.
         """
         improvised = [cohort for number, cohort, _ in self._cold_log if number < 0]
         return {

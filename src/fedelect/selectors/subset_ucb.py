@@ -1,8 +1,8 @@
 """Subset UCB: the paper's "conventional UCB", every K-subset an arm, without listing them.
 
-An arm must be tried once before its index counts. Untried arms are drawn uniformly, without replacement: by rejection
-while most are untried, from the list of what is left once more than half have been tried (the list is then at most
-as long as the slots played).
+Every arm is played once before indices are used. Untried arms are drawn uniformly, without replacement: by rejection
+while most are untried; from a list of the rest once more than half have been tried (it is then shorter than the
+history).
 """
 
 import bisect
@@ -27,7 +27,7 @@ class SubsetUcb(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        exploration: mu; the paper uses 1.
+        exploration: mu, the exploration weight; the paper uses 1.
         seed: Fixes the order of the untried arms, and ties.
     """
 
@@ -48,21 +48,21 @@ class SubsetUcb(AbstractSelector):
         if len(played) < arms:
             draws = Draws(self.seed, "untried", slot)
             if 2 * len(played) <= arms:
-                return self._untried(pool, draws), ()
-            left = self._listed() if available is None else _untried_list(pool, self.budget, played)
+                return self._draw_untried(pool, draws), ()
+            left = self._list_untried() if available is None else _list_untried_among(pool, self.budget, played)
             return left[draws.below(len(left))], ()
         best = played.best(slot=slot, exploration=self._noise.adjust(self._exploration))
         return best.pick(Draws(self.seed, "ties", slot).below(best.count)), (best.index,)
 
-    def _untried(self, pool: Sequence[int], draws: Draws) -> Cohort:
+    def _draw_untried(self, pool: Sequence[int], draws: Draws) -> Cohort:
         while True:
             cohort = tuple(pool[place] for place in draws.sample(len(pool), self.budget))
             if cohort not in self._played:
                 return cohort
 
-    def _listed(self) -> list[Cohort]:
+    def _list_untried(self) -> list[Cohort]:
         if self._left is None:
-            self._left = _untried_list(range(self.clients), self.budget, self._played)
+            self._left = _list_untried_among(range(self.clients), self.budget, self._played)
         return self._left
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
@@ -83,5 +83,5 @@ class SubsetUcb(AbstractSelector):
         self._noise.restore(memory["noise"])
 
 
-def _untried_list(pool: Sequence[int], budget: int, played: PlayedArms) -> list[Cohort]:
+def _list_untried_among(pool: Sequence[int], budget: int, played: PlayedArms) -> list[Cohort]:
     return [arm for arm in itertools.combinations(pool, budget) if arm not in played]

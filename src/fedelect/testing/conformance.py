@@ -108,7 +108,7 @@ def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> str:
 
 @_named
 def check_an_open_ask_is_asked_again(factory: Factory) -> str:
-    """With an ask open, `ask` returns it again, whoever is available."""
+    """With a selection open, `ask` returns it again, whichever clients are available."""
     selector = _built(factory, CLIENTS, BUDGET, seed=3)
     first = selector.ask()
     _require(selector.ask() == first, "a second ask() before tell() gave another cohort")
@@ -263,15 +263,15 @@ def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
 
 @_named
 def check_inputs_are_not_aliased(factory: Factory) -> str:
-    """Changing the arrays that were told afterwards changes nothing."""
+    """Changing arrays after they were passed to `tell` changes nothing."""
     one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
     for _ in range(SLOTS):
         selection = one.ask()
-        _require(two.ask() == selection, "changing an array after it was told changed the next cohort")
-        told = _feedback(selection, CLIENTS)
-        arrays: dict[str, Any] = {name: values.copy() for name, values in told.per_client().items()}
+        _require(two.ask() == selection, "changing an array after tell() changed the next cohort")
+        feedback = _feedback(selection, CLIENTS)
+        arrays: dict[str, Any] = {name: values.copy() for name, values in feedback.per_client().items()}
         one.tell(selection, Feedback(**arrays))
-        two.tell(selection, told)
+        two.tell(selection, feedback)
         for array in arrays.values():
             array[:] = 0.0
     return f"Aliasing: arrays changed after tell() change nothing, in {SLOTS} slots."

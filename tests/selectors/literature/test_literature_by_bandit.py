@@ -51,7 +51,7 @@ def test_additive_thompson_draws_from_the_posterior_of_the_regression() -> None:
     for cohort, reward in played:
         selector._statistics.add_reward(cohort, reward, 0.0)
     draws = np.array(
-        [selector._conditioned(0.2 * (rng := stream(seed, "draw")).standard_normal(4), rng) for seed in range(4000)]
+        [selector._condition(0.2 * (rng := stream(seed, "draw")).standard_normal(4), rng) for seed in range(4000)]
     )
     members = np.array([[client in cohort for client in range(4)] + [True] for cohort, _ in played], dtype=float)
     centred = np.array([reward for _, reward in played]) - np.mean([reward for _, reward in played])

@@ -10,7 +10,7 @@ from fedelect.selectors.gaussian_process.base import AbstractGaussianProcess
 from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal
 
 MOST_REPORTERS = 128
-"""Most clients whose losses are used; of more clients, so many are drawn once."""
+"""Most clients whose losses are used; of more clients, this many are drawn once."""
 
 
 @final
@@ -61,11 +61,11 @@ class LossGp(AbstractGaussianProcess):
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.reward is not None and feedback.loss is not None  # declared in `needs`
         self._add_reward(selection.cohort, feedback.reward, feedback.reward_noise**2)
-        heard = feedback.loss[self._reporters]
-        there = ~np.isnan(heard)
+        losses = feedback.loss[self._reporters]
+        present = ~np.isnan(losses)
         fade = self._statistics.forgetting
         kept = self._losses.get(selection.cohort, np.zeros((2, self._reporters.size)))
-        self._losses[selection.cohort] = fade * kept + np.stack([np.where(there, heard, 0.0), there])
+        self._losses[selection.cohort] = fade * kept + np.stack([np.where(present, losses, 0.0), present])
         self._losses = {cohort: self._losses[cohort] for cohort in self._statistics.cohorts()}
 
     def _surrogate(self) -> LossSurrogate | None:

@@ -1,7 +1,7 @@
-"""The rivals that the paper names, each as its own paper has it, behind the same contract.
+"""Selectors from the literature, each as its own paper has it, behind the same contract.
 
-PyramidFL is not among them: its gain over Oort comes from elected clients that choose their own number of local
-epochs and the part of the model they upload, which is not for a selector to say; what is left of it is Oort's ranking.
+PyramidFL is missing: its gain over Oort comes from clients that choose their own number of local epochs and the part
+of the model to upload, which a selector cannot decide. Its ranking of clients is Oort's.
 """
 
 from fedelect.selectors.literature.additive_thompson import AdditiveThompson

@@ -15,21 +15,21 @@ from fedelect.vocabulary import Feedback, Floats, Selection, Signal
 class AdditiveThompson(AbstractSelector):
     """Linear Thompson sampling (Agrawal, Goyal, ICML 2013) with the members of the cohort as context.
 
-    The reward is a level plus the sum of its members' worths, each worth normal with standard deviation `spread`, plus
-    normal noise. Each slot draws the worths from their posterior and elects the K highest. The draw is by Matheron's
-    rule, in the space of the cohorts played, so that it costs O(n^3 + n N) for n of them.
+    The reward is a level plus the sum of its members' values, each normal with standard deviation `spread`, plus normal
+    noise. Each slot draws the values from their posterior and elects the K highest. The draw is by Matheron's rule, in
+    the space of the n cohorts played, at a cost of O(n^3 + n N).
 
     Args:
         clients: N.
         budget: K.
-        spread: Standard deviation of a client's worth before anything is known.
+        spread: Prior standard deviation of a client's value.
         noise: Standard deviation of a reward.
-        memory: Most cohorts remembered.
+        memory: Most cohorts kept.
         seed: Fixes all draws.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
-    advice: ClassVar[str] = "Clients' worths add up: credit goes to members by regression, not to all alike."
+    advice: ClassVar[str] = "Clients' values add up: regression assigns credit to members, not to all alike."
 
     def __init__(
         self, *, clients: int, budget: int, spread: float = 0.1, noise: float = 0.05, memory: int = 256, seed: int
@@ -45,11 +45,11 @@ class AdditiveThompson(AbstractSelector):
         rng = stream(self.seed, "worths", slot)
         worths = self._spread * rng.standard_normal(self.clients)
         if len(self._statistics):
-            worths = self._conditioned(worths, rng)
+            worths = self._condition(worths, rng)
         return self._pick_best(worths, slot, self._candidates(available)), ()
 
-    def _conditioned(self, worths: Floats, rng: np.random.Generator) -> Floats:
-        """A draw from the prior, moved to a draw from the posterior."""
+    def _condition(self, worths: Floats, rng: np.random.Generator) -> Floats:
+        """Turn a draw from the prior into a draw from the posterior."""
         cohorts, means, weights, _, added = self._statistics.evidence()
         members = np.zeros((len(cohorts), self.clients))
         np.put_along_axis(members, cohorts, 1.0, axis=1)

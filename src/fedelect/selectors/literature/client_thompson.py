@@ -19,12 +19,12 @@ class ClientThompson(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        sharpness: How many outcomes one reward counts for; 1 is the paper's.
+        sharpness: Number of outcomes that one reward counts for; the paper uses 1.
         seed: Fixes all draws.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
-    advice: ClassVar[str] = "As client-ucb, with a posterior for each client in the place of a bound."
+    advice: ClassVar[str] = "As client-ucb, with a posterior for each client instead of an index."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {"successes": 1.0, "failures": 1.0}
 

@@ -18,17 +18,17 @@ class ClientUcb(AbstractSelector):
     """CUCB (Chen, Wang, Yuan, ICML 2013), Algorithm 1: mean + exploration * sqrt(3 ln t / (2 pulls)), the K highest.
 
     A client's outcome in a slot is the reward of the cohort it trained in. The oracle of the paper is exact here: with
-    rewards that grow with each member's mean the best K-subset is the top K. The first slots try every client once.
+    rewards that grow with each member's mean, the best K-subset is the top K. The first slots try every client once.
 
     Args:
         clients: N.
         budget: K.
-        exploration: Factor on the paper's bonus; 1 is the paper's.
+        exploration: Exploration weight, a factor on the paper's bonus; the paper uses 1.
         seed: Fixes cold-start groups and ties.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward"})
-    advice: ClassVar[str] = "Clients' worths add up and do not depend on who else trains; slots are many."
+    advice: ClassVar[str] = "Clients' values add up and do not depend on who else trains; slots are many."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {"pulls": 0.0, "total": 0.0}
 

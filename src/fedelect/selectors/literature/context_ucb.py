@@ -1,4 +1,4 @@
-"""Contextual UCB: a client's worth from what is known of it, the K best bounds train."""
+"""Contextual UCB: a client's value by regression on its features; the K best indices train."""
 
 import math
 from collections.abc import Mapping
@@ -21,18 +21,17 @@ class ContextUcb(AbstractSelector):
     ContextFL takes a client's estimated computation and communication time as its context. Here the features are
     these two forecasts and the data size, each divided by its mean over clients, and a constant; the target is the
     reward of the cohort that the client trained in. The K highest theta^T x + exploration * sqrt(x^T H^-1 x) are
-    elected. Clients with equal features are equal to it: it learns what kind of client is worth electing, not which.
-    Before the first feedback the cohort is random.
+    elected. It cannot tell clients with equal features apart. Before the first feedback the cohort is random.
 
     Args:
         clients: N.
         budget: K.
-        exploration: Widths to hope for.
+        exploration: Exploration weight, a factor on the confidence width.
         seed: Fixes ties.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"reward", "training_s", "upload_s", "sizes"})
-    advice: ClassVar[str] = "Clients are many or new, and their features (times, data size) tell what they are worth."
+    advice: ClassVar[str] = "Clients are many or new, and their features (times, data size) predict their value."
 
     initial_arrays: ClassVar[Mapping[str, float]] = dict.fromkeys(_FEATURES, math.nan)
 

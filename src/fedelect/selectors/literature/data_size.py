@@ -29,7 +29,7 @@ class DataSize(AbstractSelector):
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"sizes", "training_s", "upload_s"})
-    advice: ClassVar[str] = "More data is better data, whosever it is: the largest clients that meet the deadline."
+    advice: ClassVar[str] = "More data is better: the largest clients that meet the deadline."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {"sizes": math.nan, "seconds": math.nan}
 

@@ -34,14 +34,14 @@ class Oort(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        penalty: alpha, how hard slow clients are punished.
+        penalty: alpha, exponent of the penalty for slow clients.
         window: Slots in a window of the pacer.
-        most_elections: A client elected so often is left out while others are there; None: never.
+        most_elections: A client elected this often is left out while others are available; None: never.
         seed: Fixes all draws.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
-    advice: ClassVar[str] = "Clients may tell their losses, and time to accuracy counts: slow clients are passed over."
+    advice: ClassVar[str] = "Clients may report their losses, and time to accuracy counts: slow clients are penalised."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {
         "utility": math.nan,
@@ -65,7 +65,7 @@ class Oort(AbstractSelector):
         self._window = int(as_float("window", as_int("window", window), low=1, high=1e6))
         most = None if most_elections is None else as_int("most_elections", most_elections)
         self._most = math.inf if most is None else as_float("most_elections", most, low=1, high=1e9)
-        self._won: list[float] = []  # utility won in each slot told
+        self._won: list[float] = []  # utility gained in each slot with feedback
         self._percent = _FIRST_PERCENT
 
     def utilities(self, slot: int) -> Floats:
@@ -111,18 +111,18 @@ class Oort(AbstractSelector):
         loss, sizes, seconds = feedback.loss_rms, feedback.sizes, feedback.seconds
         assert loss is not None and sizes is not None and seconds is not None  # declared in `needs`
         members = np.array(selection.cohort)
-        told = np.full(self.clients, np.nan)
-        told[members] = (sizes * loss)[members]
-        self._update_known("utility", told)
+        gained = np.full(self.clients, np.nan)
+        gained[members] = (sizes * loss)[members]
+        self._update_known("utility", gained)
         self._update_known("seconds", seconds)
-        self._elected(selection)
-        self._won.append(float(np.nansum(told)))
+        self._count_election(selection)
+        self._won.append(float(np.nansum(gained)))
         self._pace()
 
     def _abandon(self, selection: Selection) -> None:
-        self._elected(selection)
+        self._count_election(selection)
 
-    def _elected(self, selection: Selection) -> None:
+    def _count_election(self, selection: Selection) -> None:
         members = list(selection.cohort)
         self.arrays["last"][members] = selection.slot
         self.arrays["elections"][members] += 1.0

@@ -18,7 +18,7 @@ class PowerOfChoice(AbstractSelector):
     """Power-of-Choice (Cho, Wang, Joshi 2020, arXiv 2010.01243), Sec. 3.
 
     1. Draw a candidate set of d clients without replacement, client k with probability proportional to its data size.
-    2. Let the candidates tell the loss of the current global model on their own data.
+    2. Let the candidates report the loss of the current global model on their own data.
     3. Elect the K candidates with the highest loss.
 
     The losses of step 2 are those of the model trained in the last slot. Before the first the cohort is random.
@@ -26,12 +26,12 @@ class PowerOfChoice(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        candidates: d, from K to N; 2 K (at most N) if left out. d = K is sampling by data size, d = N pure greed.
+        candidates: d, from K to N; 2 K (at most N) if left out. d = K is sampling by data size, d = N is greedy.
         seed: Fixes candidate sets and ties.
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"loss", "sizes"})
-    advice: ClassVar[str] = "Clients may tell their loss, and those that the model serves worst should train."
+    advice: ClassVar[str] = "Clients may report their loss, and those with the highest should train."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {"loss": math.nan, "sizes": math.nan}
 

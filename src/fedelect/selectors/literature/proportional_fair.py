@@ -1,4 +1,4 @@
-"""Proportional-fair scheduling: the clients whose channel is best beside what it usually is."""
+"""Proportional-fair scheduling: the clients whose channel is best relative to its own mean."""
 
 import math
 from collections.abc import Mapping

@@ -31,9 +31,9 @@ class RbcsF(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        fairness: beta, share of slots that every client is owed; from 0 to K / N. 0.5 K / N if left out.
-        patience: V, what speed counts for beside fairness, in units of a typical round.
-        exploration: alpha, widths to hope for.
+        fairness: beta, guaranteed share of slots for every client; from 0 to K / N. 0.5 K / N if left out.
+        patience: V, weight of speed against fairness, in units of a typical round.
+        exploration: alpha, the exploration weight.
         seed: Fixes ties.
     """
 
@@ -95,14 +95,14 @@ class RbcsF(AbstractSelector):
         self._update_known("training_s", training)
         self._update_known("upload_s", upload)
         members = np.array(selection.cohort)
-        told = members[~np.isnan(seconds[members])]
-        self._ridge.add(self._contexts()[told], seconds[told])
-        self._elected(selection.cohort)
+        reported = members[~np.isnan(seconds[members])]
+        self._ridge.add(self._contexts()[reported], seconds[reported])
+        self._update_queues(selection.cohort)
 
     def _abandon(self, selection: Selection) -> None:
-        self._elected(selection.cohort)
+        self._update_queues(selection.cohort)
 
-    def _elected(self, cohort: Cohort) -> None:
+    def _update_queues(self, cohort: Cohort) -> None:
         served = np.zeros(self.clients)
         served[list(cohort)] = 1.0
         self.arrays["queue"] = np.maximum(self.arrays["queue"] + self._share - served, 0.0)

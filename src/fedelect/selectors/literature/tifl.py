@@ -1,4 +1,4 @@
-"""TiFL: tiers of equally fast clients, one tier in each slot, the worst served more often."""
+"""TiFL: tiers of equally fast clients, one tier in each slot, tiers with low opinions more often."""
 
 import math
 from collections.abc import Mapping
@@ -31,9 +31,9 @@ class TiFl(AbstractSelector):
     Args:
         clients: N.
         budget: K.
-        tiers: How many, at most.
+        tiers: Most tiers.
         credits: Slots that a tier may have before the others have used up theirs.
-        interval: Slots between two looks at the opinions.
+        interval: Slots between two updates of the probabilities.
         seed: Fixes profiling and all draws.
     """
 
@@ -54,7 +54,7 @@ class TiFl(AbstractSelector):
         self._used = [0] * count  # credits used by each tier
         self._chances = [1.0 / count] * count
         self._current = 0
-        self._slots = 0  # told since the profiling
+        self._slots = 0  # with feedback since the profiling
         self._before: list[float] | None = None  # the tiers' mean opinions at the last look
 
     def tiers(self) -> list[Ints]:
@@ -67,7 +67,7 @@ class TiFl(AbstractSelector):
         cohort = self._cold.next_cohort(slot, available)
         if cohort is not None:
             return cohort, ()
-        tiers, tier = self.tiers(), self._tier(slot)
+        tiers, tier = self.tiers(), self._draw_tier(slot)
         members = np.intersect1d(tiers[tier], self._candidates(available))
         if members.size >= self.budget:
             return tuple(sorted(self._pick_random(slot, members, self.budget, "members"))), ()
@@ -76,8 +76,8 @@ class TiFl(AbstractSelector):
         middle = place[tiers[tier]].mean()
         return self._pick_best(-np.abs(place - middle), slot, self._candidates(available)), ()
 
-    def _tier(self, slot: int) -> int:
-        """A tier with credits left, by the present chances."""
+    def _draw_tier(self, slot: int) -> int:
+        """Draw a tier with credits left, by the present probabilities."""
         chances = np.array(self._chances) * (np.array(self._used) < self._credits)
         return int(stream(self.seed, "tier", slot).choice(chances.size, p=chances / chances.sum()))
 
@@ -87,29 +87,29 @@ class TiFl(AbstractSelector):
         self._update_known("seconds", feedback.seconds)
         self._update_known("opinions", feedback.opinions)
         if profiled:
-            self._count(self._tier(selection.slot))
-        self._try(selection)
+            self._use_credit(self._draw_tier(selection.slot))
+        self._mark_tried(selection)
 
     def _abandon(self, selection: Selection) -> None:
-        self._try(selection)
+        self._mark_tried(selection)
 
-    def _try(self, selection: Selection) -> None:
+    def _mark_tried(self, selection: Selection) -> None:
         self.arrays["tried"][list(selection.cohort)] = 1.0
         self._cold.mark_tried(selection.cohort)
 
     def _profiled(self) -> bool:
         return bool(self.arrays["tried"].all())
 
-    def _count(self, tier: int) -> None:
+    def _use_credit(self, tier: int) -> None:
         self._current = tier
         self._used[tier] += 1
         if min(self._used) >= self._credits:
             self._used = [0] * len(self._used)
         self._slots += 1
         if self._slots % self._interval == 0:
-            self._look()
+            self._update_chances()
 
-    def _look(self) -> None:
+    def _update_chances(self) -> None:
         opinions: Floats = fill_missing(self.arrays["opinions"])
         served = [float(opinions[tier].mean()) for tier in self.tiers()]
         if self._before is not None and served[self._current] <= self._before[self._current]:
