@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from pathlib import Path
 
 from flwr.app import ConfigRecord, Context, Error, Message, MessageType, MetricRecord, RecordDict
@@ -12,6 +11,7 @@ from flwr.clientapp.typing import ClientAppCallable
 from fedelect.errors import ConfigurationError
 from fedelect.flower.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
 from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
+from fedelect.records.files import replace_file
 
 NAME_KEYS = ("client", "partition-id")
 """Keys of the node config from which a node takes its name, the first one it has."""
@@ -101,12 +101,7 @@ class _Ledger:
         if self._file is None:
             self._context.state[_RELEASED_RECORD] = MetricRecord({_RELEASED_KEY: self.released})
             return
-        written = self._file.with_name(self._file.name + ".new")
-        with open(written, "w") as file:
-            json.dump({_RELEASED_KEY: self.released}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(written, self._file)
+        replace_file(self._file, json.dumps({_RELEASED_KEY: self.released}).encode())
 
     def _read(self) -> int:
         if self._file is not None:

@@ -31,7 +31,7 @@ _INTRODUCTION_S = 60.0
 _INTRODUCTIONS = 2  # how often a node is asked that does not answer; each time costs everybody a minute
 
 
-class Node(Protocol):
+class FlowerNode(Protocol):
     """A node as Flower's public `Grid.get_nodes` returns it."""
 
     @property
@@ -59,9 +59,9 @@ class Node(Protocol):
         """Seconds between signs of life."""
 
 
-Identity = Literal["auto", "key", "node-id"] | Callable[[Any], str | None]
+IdentitySource = Literal["auto", "key", "node-id"] | Callable[[Any], str | None]
 """Where names come from: "auto" as above, "key" the registered public key, "node-id" Flower's own number (of use only
-while nodes never restart), or your function of a `Node`."""
+while nodes never restart), or your function of a `FlowerNode`."""
 
 
 class Directory:
@@ -72,7 +72,7 @@ class Directory:
         identity: Where names come from.
     """
 
-    def __init__(self, grid: Grid, identity: Identity = "auto") -> None:
+    def __init__(self, grid: Grid, identity: IdentitySource = "auto") -> None:
         self._grid = grid
         self._identity = identity
         self._names: dict[int, str | None] = {}  # by node id; an id never changes hands
@@ -122,7 +122,7 @@ class Directory:
             LOG.warning("node %s calls itself %s, a name registered for another: it takes no part", node_id, name)
         return True
 
-    def _learn(self, nodes: Sequence[Node]) -> None:
+    def _learn(self, nodes: Sequence[FlowerNode]) -> None:
         if not nodes:
             return
         if callable(self._identity):

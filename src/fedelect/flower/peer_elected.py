@@ -8,7 +8,7 @@ from typing import final
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.flower.certificate_source import CertificateSource
-from fedelect.flower.nodes import Identity
+from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.settings import SlotSettings, Start
 from fedelect.flower.strategy import AbstractSlotStrategy
 from fedelect.protocol import Certificate
@@ -46,7 +46,7 @@ class PeerElected(AbstractSlotStrategy):
         train_quorum: int = 1,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
-        identity: Identity = "auto",
+        identity: IdentitySource = "auto",
         names: Sequence[str] | None = None,
     ) -> None:
         self._peers = CertificateSource(Path(roster))

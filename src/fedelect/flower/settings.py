@@ -13,7 +13,7 @@ import numpy as np
 from fedelect._version import __version__
 from fedelect.analytics import Average, check_average
 from fedelect.errors import ConfigurationError
-from fedelect.flower.nodes import Identity
+from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.records import Provenance, RunHeader, SelectorEntry
@@ -35,7 +35,7 @@ class SlotSettings:
     train_quorum: int
     wait_s: float
     abandoned_allowed: int
-    identity: Identity
+    identity: IdentitySource
     names: tuple[str, ...] | None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.exchange import LOG
-from fedelect.flower.nodes import Clients, Directory, Identity
+from fedelect.flower.nodes import Clients, Directory, IdentitySource
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.rounds import EvaluateFunction, Rounds
@@ -187,7 +187,7 @@ class GoalDirected(AbstractSlotStrategy):
         train_quorum: int = 1,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
-        identity: Identity = "auto",
+        identity: IdentitySource = "auto",
         names: Sequence[str] | None = None,
         privacy: OpinionPrivacy | None = None,
     ) -> None:

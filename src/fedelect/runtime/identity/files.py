@@ -36,7 +36,7 @@ def write_file(path: Path, content: bytes, *, secret: bool = False) -> None:
         raise _cannot_write(path, error) from error
 
 
-def replace_file(path: Path, content: bytes, *, secret: bool = False) -> None:
+def replace_identity_file(path: Path, content: bytes, *, secret: bool = False) -> None:
     """Replace a file durably; a crash leaves the old or the new one."""
     new = path.with_name(f"{path.name}.new")
     try:

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 
 from fedelect.errors import ConfigurationError
 from fedelect.runtime.identity.authority import Authority, common_name
-from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, read_file, replace_file
+from fedelect.runtime.identity.files import CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, read_file, replace_identity_file
 from fedelect.runtime.roster import ROSTER_NAME, Roster, read_roster
 
 RENEW_DAYS = 60
@@ -76,8 +76,8 @@ def renew(member: str, folder: Path, ca: Path) -> RenewedCertificate:
             f"{folder / CERTIFICATE_NAME} is of {common_name(old)!r}, not of {member!r}; name the folder's own member"
         )
     certificate, key = authority.certify(member, hosts[member])
-    replace_file(folder / TLS_KEY_NAME, key, secret=True)
-    replace_file(folder / CERTIFICATE_NAME, certificate)
+    replace_identity_file(folder / TLS_KEY_NAME, key, secret=True)
+    replace_identity_file(folder / CERTIFICATE_NAME, certificate)
     return RenewedCertificate(member, hosts[member], _certificate(folder / CERTIFICATE_NAME).not_valid_after_utc)
 
 
