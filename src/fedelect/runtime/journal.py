@@ -1,9 +1,8 @@
 """A peer's records and opinions on disk, each forced there before any message depends on it.
 
-An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its
-bytes (of earlier versions: without C and the second checksum). A crash during a write leaves an incomplete last entry,
-on which no message depends; it is cut off at the next start. Any other damage is refused, with the file unchanged. The
-folder is locked: two processes with one key could vote twice.
+An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its bytes. A
+crash during a write leaves an incomplete last entry, on which no message depends; it is cut off at the next start. Any
+other damage is refused, with the file unchanged. The folder is locked: two processes with one key could vote twice.
 """
 
 import os
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedelect.errors import RemoteProtocolError, RunError, StateError
-from fedelect.protocol import FRAME_LIMIT, CertificateChain, OwnRewards, decode_record, encode
+from fedelect.protocol import CertificateChain, OwnRewards, decode_record, encode
 from fedelect.protocol.effects import Record
 from fedelect.protocol.statements import SignedValue
 from fedelect.records.files import sync_folder
@@ -26,7 +25,6 @@ _HEAD, _HEAD_SUM = struct.Struct("<II"), struct.Struct("<cI")
 _UNWRITTEN = bytes(512), bytes(4)  # a sector, or the end, that the file has room for but never got
 _OPINION, _SIZE = struct.Struct("<Qd"), struct.Struct("<I")
 _RECORD_KIND, _OPINION_KIND, _CHECKED_KIND, _BATCH_KIND = b"R", b"O", b"C", b"B"
-_LONGEST = FRAME_LIMIT + 1 + _HEAD_SUM.size
 
 
 class Journal:
@@ -163,14 +161,11 @@ def _length_sum(length: int) -> int:
 
 def _length_at(content: bytes, place: int) -> int:
     """Return the entry length in the head at `place`; 0 if there is no sound head."""
-    if len(content) - place < _HEAD.size:
+    if len(content) - place < _HEAD.size + _HEAD_SUM.size:
         return 0
     length, _ = _HEAD.unpack_from(content, place)
-    inside = place + _HEAD.size
-    if content.startswith(_CHECKED_KIND, inside):
-        sound = content[inside + 1 : inside + _HEAD_SUM.size] == _length_sum(length).to_bytes(4, "little")
-        return length if sound else 0
-    return length if length <= _LONGEST else 0
+    kind, length_sum = _HEAD_SUM.unpack_from(content, place + _HEAD.size)
+    return int(length) if kind == _CHECKED_KIND and length_sum == _length_sum(length) else 0
 
 
 def _entry_at(content: bytes, place: int) -> tuple[bytes | None, int]:
@@ -180,25 +175,16 @@ def _entry_at(content: bytes, place: int) -> tuple[bytes | None, int]:
     entry = content[start : start + length]
     if length == 0 or len(entry) < length or zlib.crc32(entry) != _HEAD.unpack_from(content, place)[1]:
         return None, place
-    return entry[_HEAD_SUM.size if entry.startswith(_CHECKED_KIND) else 0 :], start + length
+    return entry[_HEAD_SUM.size :], start + length
 
 
 def _is_torn(rest: bytes) -> bool:
     """Return whether `rest`, which begins with no complete entry, can be a last entry cut short by a crash."""
-    if any(_follows(rest, place) for place in range(1, len(rest))):
-        return False  # it was written after what is broken had been
+    if any(_length_at(rest, place) > 0 for place in range(1, len(rest))):
+        return False  # a later entry follows
     unwritten = _UNWRITTEN[0] in rest or rest.endswith(_UNWRITTEN[1])
-    end = _HEAD.size + _length_at(rest, 0)
-    if end > len(rest):  # else, if all of it is there, the length is wrong
-        return len(rest) < _HEAD.size or zlib.crc32(rest[_HEAD.size :]) != _HEAD.unpack_from(rest)[1]
-    if end == _HEAD.size:  # no sound head
-        return unwritten or (rest[_HEAD.size :].startswith(_CHECKED_KIND) and len(rest) < end + _HEAD_SUM.size)
-    return end == len(rest) and unwritten
-
-
-def _follows(rest: bytes, place: int) -> bool:
-    """Whether an entry begins at `place`."""
-    kind = rest[place + _HEAD.size : place + _HEAD.size + 1]
-    if kind == _CHECKED_KIND:
-        return _length_at(rest, place) > 0
-    return kind in (_RECORD_KIND, _OPINION_KIND) and _entry_at(rest, place)[0] is not None
+    length = _length_at(rest, 0)
+    if length == 0:
+        return unwritten or len(rest) < _HEAD.size + _HEAD_SUM.size
+    end = _HEAD.size + length
+    return end > len(rest) or (end == len(rest) and unwritten)
