@@ -5,7 +5,7 @@ BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup demo test integration paper check lint types layers format clean bench-rivals bench bench-flower charts
+.PHONY: help setup demo test integration paper check lint types layers format clean bench-contenders bench bench-flower charts
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -15,7 +15,7 @@ help:
 	@echo "make paper   the paper's claims recomputed from the committed results"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
-	@echo "make bench-rivals  build $(BENCH) with fedelect and the simulators it is compared with"
+	@echo "make bench-contenders  build $(BENCH) with fedelect and the simulators it is compared with"
 	@echo "make charts  build the report's charting library anew (needs npm)"
 	@echo "make bench-flower  what GoalDirected costs on Flower, and what noise on opinions costs (minutes)"
 	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
@@ -66,14 +66,14 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench-rivals: $(BENCH)/.ready
+bench-contenders: $(BENCH)/.ready
 
-$(BENCH)/.ready: pyproject.toml benchmarks/rivals.txt
+$(BENCH)/.ready: pyproject.toml benchmarks/contenders.txt
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --requirement benchmarks/rivals.txt --editable .
+	$(BENCH)/bin/python -m pip install --requirement benchmarks/contenders.txt --editable .
 	@touch $@
 
-bench: bench-rivals
+bench: bench-contenders
 	$(BENCH)/bin/python benchmarks/engine.py $(BENCH_OPTIONS)
 
 # The report's charting library, from npm packages of the exact versions in tools/charts/package.json. Users need no npm.

@@ -1,4 +1,4 @@
-"""Our training engine against its rivals: one interleaved run, the same work for all.
+"""Our training engine against other simulators: one interleaved run, the same work for all.
 
     python benchmarks/engine.py            # D = 600; M = 1, 8, 25, 100 replicas; growth
     python benchmarks/engine.py --quick    # D = 600, M = 8: a few minutes
@@ -7,9 +7,9 @@
 
 One slot is L = 15 rounds of FedAvg by K = 5 random clients of N = 20 with D samples each (linear SVM on MNIST, E = 10,
 B = 100), and the opinions of all N clients. Every contender runs in a process of its own, on its own cores, with its
-own number of threads; they are warmed up first and then take turns, so that a change in the machine's mood hits all
-alike, and ratios are taken within a round. Rivals that are not installed are left out: `make bench-rivals` builds an
-environment that has them. Needs MNIST (`fedelect data fetch mnist`). Results go to a JSON file after each turn; an
+own number of threads; they are warmed up first and then take turns, so that a change of the machine's load hits all
+alike, and ratios are taken within a round. Contenders that are not installed are left out: `make bench-contenders`
+builds an environment that has them. Needs MNIST (`fedelect data fetch mnist`). Results go to a JSON file after each turn; an
 interrupted run goes on from the last full round, and a finished one only prints its tables again (`--fresh` starts
 over).
 """
@@ -30,11 +30,21 @@ from typing import Any, final
 
 from benchmarks.contenders.process import ContenderError, Team, core_numbers
 from benchmarks.contenders.work import Work
-from benchmarks.engine_plan import RIVALS, SAMPLES, STACKED, Entry, Group, Run, core_group, growth_group, machine_group
+from benchmarks.engine_plan import (
+    CONTENDERS,
+    SAMPLES,
+    STACKED,
+    Entry,
+    Group,
+    Run,
+    core_group,
+    growth_group,
+    machine_group,
+)
 from benchmarks.engine_tables import TOLERANCE, print_group, print_growth
 
 RESULTS = Path(__file__).parent / "results"
-KEPT_VALUES = 6  # accuracies of so many replicas are kept in a row
+KEPT_VALUES = 6  # replicas whose accuracies are kept in a row
 
 
 @final
@@ -117,7 +127,7 @@ def start_teams(group: Group, results: Results, clock: Clock, logs: Path) -> dic
 
 
 def one_turn(entry: Entry, run: Run, team: Team, round_: int, group: Group) -> dict[str, Any]:
-    """Let a team do a run; the row that tells of it."""
+    """Let a team do a run; return its row."""
     shares = entry.shares(run, round_)
     said = team.run(shares)
     busy = [share for share in shares if share]
@@ -201,11 +211,15 @@ def parse() -> argparse.Namespace:
     size.add_argument("--quick", action="store_true", help="D = 600, M = 8, three rounds")
     size.add_argument("--full", action="store_true", help="D = 200, 600, 3000")
     parser.add_argument(
-        "--only", action="append", default=[], choices=["lean-numpy", *STACKED, *RIVALS], help="beside the plain loop"
+        "--only",
+        action="append",
+        default=[],
+        choices=["lean-numpy", *STACKED, *CONTENDERS],
+        help="beside the plain loop",
     )
     parser.add_argument("--samples", action="append", type=int, help="D; may be given again")
     parser.add_argument("--replicas", action="append", type=int, help="M of our engines; may be given again")
-    parser.add_argument("--rounds", type=int, help="how often everybody has its turn")
+    parser.add_argument("--rounds", type=int, help="turns of each contender")
     parser.add_argument("--skew", choices=["iid", "labels"], default="iid", help="what clients hold (default: iid)")
     parser.add_argument("--out", type=Path, help="where results are kept (default: benchmarks/results/engine.json)")
     parser.add_argument("--fresh", action="store_true", help="forget what the file holds")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmarks.contenders.work import Visit, Work, visit
 
 STACKED = ("stacked-epoch", "stacked-round", "stacked-slot")
-RIVALS = ("torch-loop", "fedjax", "pfl", "flower", "flower-8")
+CONTENDERS = ("torch-loop", "fedjax", "pfl", "flower", "flower-8")
 SAMPLES = (200, 600, 3000)
 REPLICAS = (1, 8, 25, 100)
 
@@ -17,10 +17,10 @@ _START_SECONDS = {"flower": 30.0, "flower-8": 30.0, "torch-loop": 12.0, "pfl": 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One timed turn: so many replicas side by side for so many slots.
+    """One timed turn: replicas side by side for some slots.
 
     Attributes:
-        name: What the tables call it.
+        name: Name in the tables.
         replicas: M of all processes together for an engine that takes replicas; otherwise slots of each process.
         slots: T, one after the other.
     """
@@ -121,7 +121,7 @@ def core_group(work: Work, replicas: Sequence[int], rounds: int, only: Sequence[
     batches = tuple(Run(name=f"M={count}", replicas=count) for count in replicas)
     entries = [
         Entry(contender=name, work=work, runs=batches if name in STACKED else runs.get(name, some))
-        for name in _chosen(("lean-numpy", *STACKED, *RIVALS), only)
+        for name in _chosen(("lean-numpy", *STACKED, *CONTENDERS), only)
     ]
     return Group(name=f"core D={work.samples}", work=work, entries=tuple(entries), rounds=rounds)
 
@@ -133,7 +133,7 @@ def machine_group(work: Work, replicas: Sequence[int], rounds: int, only: Sequen
     side_by_side = {"sgemm": one, "plain": some, "flower": one, "flower-8": eight}
     side_by_side |= {name: some for name in ("torch-loop", "fedjax", "pfl")} | dict.fromkeys(STACKED, batches)
     threaded = {"torch-loop": some, "fedjax": some, "pfl": some, "flower-8": eight}
-    names = _chosen((*STACKED, *RIVALS), only)
+    names = _chosen((*STACKED, *CONTENDERS), only)
     entries = [Entry(contender="plain", work=work, runs=some)]
     entries += [Entry(contender=name, work=work, runs=side_by_side[name], processes=cores) for name in names]
     entries += [

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Any
 
 from benchmarks.contenders.work import Work
-from benchmarks.engine_plan import RIVALS, STACKED
+from benchmarks.engine_plan import CONTENDERS, STACKED
 
 Row = dict[str, Any]
 ByRound = dict[int, float]
@@ -27,8 +27,8 @@ def print_group(rows: Iterable[Row], group: str, work: Work) -> float:
     for row in mine:
         times[row["entry"], row["run"]][row["round"]] = row["seconds"] / row["replica_slots"]
     plain = times["plain", ""]
-    rivals = {key: by_round for key, by_round in times.items() if key[0].startswith(RIVALS)}
-    best = min(rivals, key=lambda key: median(rivals[key].values())) if rivals else None
+    contenders = {key: by_round for key, by_round in times.items() if key[0].startswith(CONTENDERS)}
+    best = min(contenders, key=lambda key: median(contenders[key].values())) if contenders else None
     peaks = [sum(_flat(row["values"])) for row in mine if row["entry"].startswith("sgemm")]
     rounds = 1 + max(row["round"] for row in mine)
     print(f"\n{group}, {rounds} rounds; sgemm {median(peaks):.0f} GFLOP/s ({min(peaks):.0f} to {max(peaks):.0f})")
@@ -40,7 +40,7 @@ def print_group(rows: Iterable[Row], group: str, work: Work) -> float:
         own = [row for row in mine if (row["entry"], row["run"]) == (entry, run)]
         ratio = _ratios(plain, by_round)
         milliseconds = [1e3 * seconds for seconds in by_round.values()]
-        over = median(_ratios(rivals[best], by_round)) if best else math.nan
+        over = median(_ratios(contenders[best], by_round)) if best else math.nan
         share = 100 * work.flop / median(by_round.values()) / 1e9 / median(peaks)
         accuracy, off, most = _accuracies(mine, own)
         worst = worst if off <= worst else off  # also where there is none to compare
@@ -52,14 +52,14 @@ def print_group(rows: Iterable[Row], group: str, work: Work) -> float:
         )
     if best:
         print(f"Best rival: {best[0]}. '/ plain' and '/ rival' say how many times faster, within a round.")
-        _print_against_each(times, rivals)
+        _print_against_each(times, contenders)
     return worst
 
 
-def _print_against_each(times: dict[tuple[str, str], ByRound], rivals: dict[tuple[str, str], ByRound]) -> None:
+def _print_against_each(times: dict[tuple[str, str], ByRound], contenders: dict[tuple[str, str], ByRound]) -> None:
     """How many times faster ours are than each rival in the better of its settings."""
     best: dict[str, ByRound] = {}
-    for (entry, _), by_round in sorted(rivals.items(), key=lambda item: -median(item[1].values())):
+    for (entry, _), by_round in sorted(contenders.items(), key=lambda item: -median(item[1].values())):
         best[entry.split()[0]] = by_round
     ours = {key: by_round for key, by_round in times.items() if key[0].startswith(STACKED)}
     if ours:

@@ -1,10 +1,10 @@
-"""What a selector costs: lazy and exact against enumeration, and belief propagation against its rivals.
+"""What a selector costs: lazy and exact against enumeration, and belief propagation against other libraries.
 
     python benchmarks/selectors.py            # all tables
     python benchmarks/selectors.py --quick    # small sizes only
 
 Times are wall clock on whatever machine this runs on; ratios are taken side by side in one run. Every size runs in a
-process of its own, whose peak memory includes Python and numpy. Rivals are measured if they are installed: pgmpy comes
+process of its own, whose peak memory includes Python and numpy. Others are measured if they are installed: pgmpy comes
 with `make setup`; for PGMax, `pip install jax numba tqdm` and `pip install --no-deps pgmax` (its other requirements are
 heavy and not needed here).
 """

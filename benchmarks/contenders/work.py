@@ -36,7 +36,7 @@ class Work:
     skew: Literal["iid", "labels"] = "iid"
 
     def config(self, shuffle: Shuffle = "epoch") -> ScenarioConfig:
-        """The scenario, with what rivals cannot choose: how often a client shuffles."""
+        """The scenario, with what contenders cannot choose: how often a client shuffles."""
         return ScenarioConfig(
             name="engine benchmark",
             seed=SEED,
@@ -101,5 +101,5 @@ def signs(labels: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 def mean_opinion(world: Scenario, model: NDArray[Any]) -> float:
-    """Mean accuracy of a model (785, 10) over all clients' test shares; how rivals evaluate, as the cheapest way."""
+    """Mean accuracy of a model (785, 10) over all clients' test shares; the cheapest way, which contenders use."""
     return float(survey(world, np.asarray(model, dtype=np.float32)).mean())

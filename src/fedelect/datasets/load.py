@@ -1,4 +1,4 @@
-"""A data set by the name that a scenario gives it."""
+"""Load a data set by the name that a scenario gives it."""
 
 import zipfile
 import zlib
@@ -20,7 +20,7 @@ _DIGITS_TRAINING = 1300
 
 
 def load_dataset(source: str, *, cache: Path | None = None) -> Dataset:
-    """The data set that `data.source` names.
+    """Load the data set that `data.source` names.
 
     Args:
         source: "digits" (bundled with scikit-learn, raw values 0..16), "mnist" (from the cache, raw values 0..255) or
@@ -66,7 +66,7 @@ def as_dataset(data: object, name: str = "data") -> Dataset:
 
 
 def _load_digits() -> Dataset:
-    """1797 images of 8 x 8, split 1300 / 497 by a stream of its own: the same split for everybody."""
+    """1797 images of 8 x 8, split 1300 / 497 by a stream of its own: the same split everywhere."""
     require_extras("the digits data", sklearn="lab")
     from sklearn.datasets import load_digits
 

@@ -82,7 +82,7 @@ def train(scenario: Scenario, jobs: Sequence[Job], *, losses: bool = False) -> l
     """Train each job; equal jobs are trained once and share their result.
 
     Args:
-        scenario: The world.
+        scenario: The clients and their data.
         jobs: What to train; the results come in the same order.
         losses: Whether to compute the training loss after each round.
 
@@ -133,7 +133,7 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
     model = start
     round_losses = []
     for round_ in range(config.rounds_per_slot):
-        # An upload that will not arrive is not trained: nobody would see it.
+        # An upload that will not arrive is not trained.
         uploads = np.stack(
             [
                 _local_model(scenario, model, client, job, round_) if arrived else model

@@ -104,7 +104,7 @@ def _groups(header: RunHeader) -> dict[int, str]:
 def _map(run: RunData) -> dict[str, Any]:
     header, thinning = run.header, run.thinning
     shown, groups = thinning.map_clients.tolist(), _groups(header)
-    places, square, recorded = client_positions(header)
+    positions, square, recorded = client_positions(header)
     columns = next(iter(run.frames.values())).status.shape[1] if run.frames else 0
     highest = max((_largest(frames.beliefs) for frames in run.frames.values()), default=0.0)
     decimals = 4 if highest <= 6.0 else math.floor(math.log10(60_000.0 / highest))
@@ -112,7 +112,7 @@ def _map(run: RunData) -> dict[str, Any]:
         "trials": thinning.map_trials,
         "slots": thinning.map_slots[:columns].tolist(),
         "clients": shown,
-        "places": [[_six(x), _six(y)] for x, y in places[thinning.map_clients].tolist()],
+        "places": [[_six(x), _six(y)] for x, y in positions[thinning.map_clients].tolist()],
         "square": [_six(value) for value in square],
         "placesKnown": recorded,
         "links": [list(link) for link in thinning.map_links],
@@ -172,14 +172,14 @@ def client_positions(header: RunHeader) -> tuple[Floats, tuple[float, float, flo
     if header.positions_km is None:
         turn = 2.0 * np.pi * np.arange(header.clients) / header.clients
         return 0.5 + 0.42 * np.column_stack([np.sin(turn), np.cos(turn)]), (0.0, 0.0, 1.0, 1.0), False
-    places = np.array(header.positions_km, dtype=np.float64)
+    positions = np.array(header.positions_km, dtype=np.float64)
     topology = header.scenario.get("topology")
     side = topology.get("side_km") if isinstance(topology, dict) else None
-    if isinstance(side, int | float) and side > 0 and places.min() >= 0.0 and places.max() <= side:
-        return places, (0.0, 0.0, float(side), float(side)), True
-    centre = (places.min(axis=0) + places.max(axis=0)) / 2.0
-    reach = max(float(np.ptp(places, axis=0).max()) * 0.55, 1e-9)
-    return places, (centre[0] - reach, centre[1] - reach, centre[0] + reach, centre[1] + reach), True
+    if isinstance(side, int | float) and side > 0 and positions.min() >= 0.0 and positions.max() <= side:
+        return positions, (0.0, 0.0, float(side), float(side)), True
+    centre = (positions.min(axis=0) + positions.max(axis=0)) / 2.0
+    reach = max(float(np.ptp(positions, axis=0).max()) * 0.55, 1e-9)
+    return positions, (centre[0] - reach, centre[1] - reach, centre[0] + reach, centre[1] + reach), True
 
 
 def _numbers(values: ArrayLike) -> list[float | None]:

@@ -185,20 +185,20 @@ def _legend(axes: "Axes") -> None:
 def _map(axes: "Axes", analysis: RunAnalysis) -> None:
     """Where the clients are, how they are linked, and how often the first selector elected each."""
     run = analysis.run
-    places, (left, bottom, right, top), known = client_positions(run.header)
+    positions, (left, bottom, right, top), known = client_positions(run.header)
     for one, other in run.thinning.map_links:
-        axes.plot(*places[[one, other]].T, color="#bbbbbb", linewidth=0.4, zorder=1)
+        axes.plot(*positions[[one, other]].T, color="#bbbbbb", linewidth=0.4, zorder=1)
     label = run.header.labels[0]
     shares = selection_shares(run.table.selectors[label])
     sizes = np.ones(run.header.clients) if run.header.sizes is None else np.array(run.header.sizes, dtype=np.float64)
     area = 20.0 + 130.0 * sizes / max(float(sizes.max()), 1.0)
     dots = axes.scatter(
-        places[:, 0], places[:, 1], s=area, c=shares, cmap="cividis", edgecolors="black", linewidths=0.5, zorder=3
+        positions[:, 0], positions[:, 1], s=area, c=shares, cmap="cividis", edgecolors="black", linewidths=0.5, zorder=3
     )
     axes.scatter([(left + right) / 2], [(bottom + top) / 2], marker="s", s=60, c="black", zorder=2)
     axes.annotate("server", ((left + right) / 2, (bottom + top) / 2), (0, -11), textcoords="offset points", ha="center")
     if run.header.clients <= 60:
-        for client, (x, y) in enumerate(places.tolist()):
+        for client, (x, y) in enumerate(positions.tolist()):
             axes.annotate(str(client), (x, y), (5, 3), textcoords="offset points", fontsize=6, zorder=4)
     axes.set_xlim(left, right)
     axes.set_ylim(bottom, top)

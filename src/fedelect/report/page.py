@@ -27,12 +27,12 @@ from fedelect.report.style import colour_rules
 _SCRIPTS = ("page.js", "charts.js", "curves.js", "bars.js", "frames.js", "map.js", "live.js")
 
 _PARTS: dict[str, Callable[[Sequence[RunAnalysis]], str]] = {
-    "facts": sections.facts,
-    "bounds": sections.bounds,
-    "fairness": sections.fairness,
-    "numbers": sections.numbers,
-    "provenance": sections.provenance,
-    "thinned": sections.thinned,
+    "facts": sections.render_facts,
+    "bounds": sections.render_bounds,
+    "fairness": sections.render_fairness,
+    "numbers": sections.render_numbers,
+    "provenance": sections.render_provenance,
+    "thinned": sections.render_thinning,
 }
 
 
@@ -69,7 +69,7 @@ def write_report(
 
 
 def render(analyses: Sequence[RunAnalysis], *, live: bool = False) -> str:
-    """The whole page as text. A live page asks the server it came from for news; see `render_update`."""
+    """Render the whole page. A live page asks its server for updates; see `render_update`."""
     charts, script = _asset("vendor/echarts.min.js"), _script()
     return Template(_asset("assets/page.html")).substitute(
         {name: part(analyses) for name, part in _PARTS.items()},
@@ -83,7 +83,7 @@ def render(analyses: Sequence[RunAnalysis], *, live: bool = False) -> str:
 
 
 def render_update(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
-    """What changes on a live page, JSON-able: the charts' data, the parts that are text, the title."""
+    """Changing parts of a live page, JSON-able: the charts' data, the parts that are text, the title."""
     return {
         "runs": chart_data(analyses),
         "parts": {name: part(analyses) for name, part in _PARTS.items()},

@@ -28,7 +28,7 @@ class Frames:
     Attributes:
         status: (R, S) index into `STATUSES`.
         rounds: (R, S) rounds of training.
-        members: (R, S, K) the cohort, -1 where there is nobody; wider if one was larger than K.
+        members: (R, S, K) the cohort, -1 where there is none; wider if one was larger than K.
         arrivals: (R, S, K) in how many rounds each member's upload arrived.
         opinions: (R, S, n) nan where there is none.
         beliefs: (R, S, n) the same; None under federated analytics.

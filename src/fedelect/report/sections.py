@@ -40,7 +40,7 @@ def page_title(analyses: Sequence[RunAnalysis]) -> str:
     return f"Client selection: {name}" if isinstance(name, str) and name else "Client selection"
 
 
-def facts(analyses: Sequence[RunAnalysis]) -> str:
+def render_facts(analyses: Sequence[RunAnalysis]) -> str:
     """Each run's size and origin, and a warning if it is not complete."""
     if not analyses:
         return '<p class="warning">No run is there so far; the page fills as soon as one begins.</p>'
@@ -106,8 +106,8 @@ def _told_otherwise(run: RunData) -> list[str]:
     ]
 
 
-def numbers(analyses: Sequence[RunAnalysis]) -> str:
-    """The final table and the time to each target."""
+def render_numbers(analyses: Sequence[RunAnalysis]) -> str:
+    """Table of final figures, and of the time to each target."""
     untrained = any(one.running_mean_with_untrained is not None for analysis in analyses for one in analysis.summaries)
     heads = ["selector", "last slot", "mean of all slots", *(["with the untrained model"] if untrained else [])]
     heads += ["gap to the best cohort", "regret", "slots on record"]
@@ -153,8 +153,8 @@ def _targets(analyses: Sequence[RunAnalysis]) -> str:
     )
 
 
-def fairness(analyses: Sequence[RunAnalysis]) -> str:
-    """How evenly the elections fell, who was never elected, and whose uploads were lost."""
+def render_fairness(analyses: Sequence[RunAnalysis]) -> str:
+    """Table of fairness: evenness of elections, clients never elected, lost uploads."""
     groups = list(dict.fromkeys(group for one in analyses for group in one.run.header.groups))
     heads = ["selector", *(f"elections of {group}" for group in groups), "Jain's index", "never elected in a trial"]
     heads += ["never elected at all", "uploads lost"]
@@ -180,8 +180,8 @@ def _never(header: RunHeader, one: SelectorSummary) -> str:
     return f'<td data-v="{len(never)}">{len(never)}{who}</td>'
 
 
-def bounds(analyses: Sequence[RunAnalysis]) -> str:
-    """What the regret is measured against, and what the theorem's bound is worth."""
+def render_bounds(analyses: Sequence[RunAnalysis]) -> str:
+    """Oracle of the regret, and the theorem's bounds with their conditions."""
     return "".join(_oracle(one, named=len(analyses) > 1) for one in analyses if one.oracle is not None)
 
 
@@ -217,8 +217,8 @@ def _bound(analysis: RunAnalysis, number: int) -> str:
     return f"<details><summary>{escape(text)} {verdict}.</summary><ul>{''.join(items)}</ul></details>"
 
 
-def thinned(analyses: Sequence[RunAnalysis]) -> str:
-    """What the drawings leave out."""
+def render_thinning(analyses: Sequence[RunAnalysis]) -> str:
+    """Note of what the charts leave out."""
     notes = [
         f"{escape(one.run.name) + ': ' if len(analyses) > 1 else ''}{escape(note)}"
         for one in analyses
@@ -230,8 +230,8 @@ def thinned(analyses: Sequence[RunAnalysis]) -> str:
     return f"<p>Drawings are thinned; tables, means and intervals count every record.</p><ul>{items}</ul>"
 
 
-def provenance(analyses: Sequence[RunAnalysis]) -> str:
-    """The command that repeats each run, and what it was run with."""
+def render_provenance(analyses: Sequence[RunAnalysis]) -> str:
+    """Command that repeats each run, and its versions."""
     return "".join(_provenance(one, named=len(analyses) > 1) for one in analyses)
 
 

@@ -20,7 +20,7 @@ _BP_KINDS = ("BpUcb", "PeerElection")
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle:
-    """What the best cohort earns in a slot, as far as the records know.
+    """Reward of the best cohort in a slot, as far as the records know.
 
     Attributes:
         value: Mean opinion of that cohort over all its slots and trials.
@@ -59,7 +59,7 @@ class Bound:
 
 
 def find_oracle(run: RunData) -> Oracle | None:
-    """The oracle of a run; None before the first opinion."""
+    """Find the oracle of a run; None before the first opinion."""
     if not run.cohorts:
         return None
     label = best_fixed(run.table)

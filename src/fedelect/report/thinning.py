@@ -1,4 +1,4 @@
-"""What is drawn of a run that is too large to draw whole. The tables are never thinned.
+"""Choose the part of a large run that is drawn. Tables are never thinned.
 
 Everything follows from the header, so that the page of a running election does not change its choice on the way.
 """
@@ -27,7 +27,7 @@ _LEAST_MAP_SLOTS = 40
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Thinning:
-    """What is drawn.
+    """The part of a run that is drawn.
 
     Attributes:
         curve_slots: Numbers of the slots at which curves are drawn, rising.
@@ -47,7 +47,7 @@ class Thinning:
 
 
 def choose_thinning(header: RunHeader, *, runs: int = 1) -> Thinning:
-    """What to draw of the run with `header`, one of `runs` on the page."""
+    """Choose what to draw of the run with `header`, one of `runs` on the page."""
     clients = _clients(header.clients)
     # Opinion, belief and election count take two bytes each, a member of the cohort four, the rest of a frame eight.
     frame = len(header.selectors) * (clients.size * (6 if header.framework == "da" else 4) + 4 * header.budget + 8)

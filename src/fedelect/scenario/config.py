@@ -54,7 +54,10 @@ class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = (200, 900)
     test_share: Annotated[
         Literal["global", "own"],
-        _key("distribution of a client's test share: everybody's, or its own training labels'", '"global" or "own"'),
+        _key(
+            "distribution of a client's test share: the whole set's, or its training labels'",
+            '"global" or "own"',
+        ),
     ] = "global"
 
 
@@ -182,7 +185,7 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _key("how a client scores a model", '"accuracy" or "module:function"', pattern=r"^accuracy$|^[\w.]+:\w+$"),
     ] = "accuracy"
     redraw_every: Annotated[
-        int, _key("redraw data and topology every so many trials; 0: never", "a whole number >= 0", ge=0)
+        int, _key("redraw data and topology after this many trials; 0: never", "a whole number >= 0", ge=0)
     ] = 0
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
@@ -244,10 +247,10 @@ def _check_topology(config: ScenarioConfig) -> None:
         raise ConfigurationError('topology.edges: got none with link = "edges"; allowed: at least one pair')
     if topology.positions_km and len(topology.positions_km) != clients:
         raise _wrong("topology.positions_km", f"{len(topology.positions_km)} positions", f"; clients = {clients}")
-    for index, place in enumerate(topology.positions_km):
-        if not all(0.0 <= coordinate <= topology.side_km for coordinate in place):
+    for index, position in enumerate(topology.positions_km):
+        if not all(0.0 <= coordinate <= topology.side_km for coordinate in position):
             raise ConfigurationError(
-                f"topology.positions_km[{index}]: got {list(place)}; allowed: [x, y] with both from 0 to "
+                f"topology.positions_km[{index}]: got {list(position)}; allowed: [x, y] with both from 0 to "
                 f"topology.side_km = {topology.side_km}"
             )
 
@@ -292,8 +295,8 @@ def explain_refusal(error: msgspec.ValidationError, given: dict[str, Any], prefi
         names = [field.name for field in msgspec.structs.fields(owner)]
         close = difflib.get_close_matches(unknown[1], names, n=1)
         hint = f' (did you mean "{close[0]}"?)' if close else ""
-        place = f"{key}.{unknown[1]}" if key else unknown[1]
-        return ConfigurationError(f"{place}: got an unknown key{hint}; allowed: {', '.join(names)}")
+        path = f"{key}.{unknown[1]}" if key else unknown[1]
+        return ConfigurationError(f"{path}: got an unknown key{hint}; allowed: {', '.join(names)}")
     got: Any = given
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", key):
         got = got[name] if name else got[int(index)]

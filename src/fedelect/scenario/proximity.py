@@ -61,9 +61,9 @@ def pairs_within(positions: Floats, queries: Ints, radius: float, *, part: Ints 
     """
     extent = float(np.ptp(positions, axis=0).max())
     cell = max(radius, extent * 1e-6, float(np.finfo(np.float64).tiny))
-    place = np.floor((positions - positions.min(axis=0)) / cell).astype(np.int64) + 1
-    columns = int(place[:, 0].max()) + 2
-    code = place[:, 1] * columns + place[:, 0]
+    cells = np.floor((positions - positions.min(axis=0)) / cell).astype(np.int64) + 1
+    columns = int(cells[:, 0].max()) + 2
+    code = cells[:, 1] * columns + cells[:, 0]
     by_cell = np.argsort(code, kind="stable")
     sorted_code = code[by_cell]
     # The three cells side by side in each of three rows are one run of the sorted points.
@@ -203,8 +203,8 @@ def _along_curve(positions: Floats) -> Ints:
     grid = ((positions - positions.min(axis=0)) / np.where(span > 0, span, 1.0) * 65535).astype(np.int64)
     bits = np.arange(16)
     spread = ((grid[:, :, None] >> bits) & 1) << (2 * bits)
-    place: Ints = spread[:, 0].sum(axis=1) + (spread[:, 1].sum(axis=1) << 1)
-    return place
+    position: Ints = spread[:, 0].sum(axis=1) + (spread[:, 1].sum(axis=1) << 1)
+    return position
 
 
 def _far_joins(positions: Floats, part: Ints) -> Ints:

@@ -244,7 +244,7 @@ def cheaper_path(scenario: Scenario, *, compiled: bool) -> Path:
     softmax.
 
     Args:
-        scenario: The world.
+        scenario: The clients and their data.
         compiled: Whether the compiled kernels are used, which leave out zeros.
     """
     samples = scenario.sizes.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The compiled kernels: every (job, class) column is a problem of its own that shares the client's data.
+"""Compiled kernels: every (job, class) column is a problem of its own that shares the client's data.
 
 A column is one lane of a vector, or one row of its own, and its additions come in an order that nothing but the
 client's data and the job's batch order decides. So a job's result is the same to the bit whichever other jobs are in
@@ -20,7 +20,7 @@ _ONE = np.uint64(1)
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile on first call, and keep it on disk where there is a place for it."""
+    """Compile on first call; cache on disk where a folder can be written."""
     try:
         made = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
