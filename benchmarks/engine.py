@@ -9,9 +9,9 @@ One slot is L = 15 rounds of FedAvg by K = 5 random clients of N = 20 with D sam
 B = 100), and the opinions of all N clients. Every contender runs in a process of its own, on its own cores, with its
 own number of threads; they are warmed up first and then take turns, so that a change of the machine's load hits all
 alike, and ratios are taken within a round. Contenders that are not installed are left out: `make bench-contenders`
-builds an environment that has them. Needs MNIST (`fedelect data fetch mnist`). Results go to a JSON file after each turn; an
-interrupted run goes on from the last full round, and a finished one only prints its tables again (`--fresh` starts
-over).
+builds an environment that has them. Needs MNIST (`fedelect data fetch mnist`). Results go to a JSON file after each
+turn; an interrupted run goes on from the last full round, and a finished one only prints its tables again (`--fresh`
+starts over).
 """
 
 import os
