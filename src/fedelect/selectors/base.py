@@ -168,16 +168,16 @@ class AbstractSelector(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON-able values; long arrays are packed (see `fedelect.rules.packing`)."""
-        selection = self._open
+        selection, chosen = self._open, None
+        if selection is not None:
+            chosen = {"cohort": list(selection.cohort), "indices": list(selection.indices)}
         arrays = {name: pack(values, "<f8") for name, values in self.arrays.items()}
         return {
             "selector": type(self).__name__,
             "version": self.version,
             "parameters": dict(self.parameters),
             "slot": self._slot,
-            "open": None
-            if selection is None
-            else {"cohort": list(selection.cohort), "indices": list(selection.indices)},
+            "open": chosen,
             "memory": arrays | self._memory(),
         }
 
@@ -272,7 +272,7 @@ class AbstractSelector(ABC):
                 self.arrays[name] = values.copy()
 
     def _check_cohort(self, cohort: Cohort, available: Available) -> None:
-        """SelectorError unless `cohort` is `budget` distinct available clients, as a sorted tuple of plain ints."""
+        """Raise SelectorError unless `cohort` is a sorted tuple of `budget` distinct available clients, plain ints."""
         plain = type(cohort) is tuple and len(cohort) == self.budget and set(map(type, cohort)) == {int}
         sound = plain and list(cohort) == sorted(set(cohort)) and cohort[0] >= 0 and cohort[-1] < self.clients
         if not sound or (available is not None and not available[list(cohort)].all()):
@@ -285,7 +285,7 @@ class AbstractSelector(ABC):
         if not isinstance(selection, Selection):
             raise StaleSelectionError(f"hand back the Selection that ask() gave, got {type(selection).__name__}")
         if self._open is None:
-            raise StaleSelectionError(f"slot {selection.slot} is closed and no ask is open; call ask() first")
+            raise StaleSelectionError(f"slot {selection.slot} is closed and no selection is open; call ask() first")
         if selection != self._open:
             raise StaleSelectionError(
                 f"slot {selection.slot} with cohort {list(selection.cohort)} is not the open one (slot "
@@ -301,15 +301,15 @@ class AbstractSelector(ABC):
             )
         numbers = np.asarray(available if isinstance(available, np.ndarray) else list(available))
         if numbers.size and (not np.issubdtype(numbers.dtype, np.integer) or numbers.ndim != 1):
-            raise ConfigurationError("available must be client numbers (integers), one for each client that is there")
+            raise ConfigurationError("available must be client numbers (integers), one for each available client")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < self.clients:
             raise ConfigurationError(f"available names a client outside 0..{self.clients - 1}")
         mask = np.zeros(self.clients, dtype=np.bool_)
         mask[numbers.astype(np.int64)] = True
-        there = int(np.count_nonzero(mask))
-        if there < self.budget:
+        count = int(np.count_nonzero(mask))
+        if count < self.budget:
             raise AvailabilityError(
-                f"{there} of {self.clients} clients are available but a cohort takes {self.budget}; "
+                f"{count} of {self.clients} clients are available but a cohort takes {self.budget}; "
                 f"wait for more, or lower the budget"
             )
         return mask
