@@ -7,10 +7,8 @@ recorded after the last checkpoint are played again and must give the same recor
 """
 
 import itertools
-import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -22,7 +20,7 @@ from fedelect.analytics import OpinionFunction
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.records import Provenance, RunHeader, RunWriter, SelectorEntry, open_run
+from fedelect.records import RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.executors import Executor, InThisProcess, WorkerProcesses
@@ -285,10 +283,5 @@ def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) ->
         sizes=tuple(world.sizes.tolist()),
         upload_probability=tuple(world.upload_probability.tolist()),
         untrained=tuple(untrained[plan.draw(trial)] for trial in range(plan.trials)),
-        provenance=Provenance(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command=command,
-            versions=versions_of(engine.name),
-            platform=f"{platform.system()} {platform.machine()}",
-        ),
+        provenance=create_provenance(command, versions_of(engine.name)),
     )
