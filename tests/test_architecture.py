@@ -13,7 +13,7 @@ import pytest
 import fedelect
 
 SOURCE = Path(fedelect.__file__).parent
-PURE = ("equations", "rules", "protocol", "selectors", "scenario", "federation", "analytics", "loop")
+PURE = ("equations", "rules", "protocol", "selectors", "scenario", "federation", "analytics", "loop", "backoff")
 BANNED = {"asyncio", "socket", "time", "threading", "random", "logging", "pathlib", "os", "secrets"}
 DRAWS_ALLOWED = {"Generator", "PCG64"}
 

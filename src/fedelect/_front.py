@@ -16,6 +16,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
+from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
 from fedelect.simulator import simulate as simulate_plan
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from fedelect.selectors import AbstractSelector
 
 DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
-    "fa": ("quick-init-ucb", "random"),
+    "fa": (AUTO, "random"),
     "da": ("bp-ucb", "random"),
 }
 """The selectors that are compared when none is named."""

@@ -47,7 +47,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_every_selector_of_the_paper_has_a_name_and_advice() -> None:
     classes = selector_classes()
-    assert list(classes)[:6] == ["fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"]
+    assert list(classes)[:6] == ["fixed", "random", "cycle", "round-robin", "subset-ucb", "quick-init-ucb"]
     assert all(kind.advice for kind in classes.values())
 
 

@@ -11,11 +11,13 @@ from fedelect.analytics.opinions import (
     load_opinion,
     survey,
 )
+from fedelect.analytics.sampled_survey import SurveyAverage
 
 __all__ = [
     "Average",
     "LinkedClients",
     "OpinionFunction",
+    "SurveyAverage",
     "accuracy",
     "average_opinion",
     "check_average",

@@ -4,7 +4,7 @@ A selector sees what `tell` gives it and nothing else of the federation.
 """
 
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
+from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, ShuffledCycle
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
@@ -22,6 +22,7 @@ from fedelect.selectors.literature import (
     TiFl,
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
+from fedelect.selectors.recommended import recommended
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 __all__ = [
@@ -48,7 +49,9 @@ __all__ = [
     "RoundRobin",
     "SelectorSpec",
     "SetGp",
+    "ShuffledCycle",
     "SubsetUcb",
     "TiFl",
+    "recommended",
     "selector_classes",
 ]

@@ -1,14 +1,14 @@
-"""Baselines that do not learn: a fixed cohort, a random one, and cohorts in turn."""
+"""Baselines that do not learn: a fixed cohort, a random one, cohorts in turn, all clients in turn."""
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.vocabulary import Cohort, as_cohort, as_int
+from fedelect.vocabulary import Cohort, Feedback, Ints, Selection, as_cohort, as_int
 
 PAPERS_FIRST_COHORT: Cohort = (0, 1, 10, 15, 19)
 """The one round-robin set that the paper names, {1, 2, 11, 16, 20} counted from 1."""
@@ -90,6 +90,55 @@ class RoundRobin(AbstractSelector):
         turn = (slot - 1) % len(self._cohorts)
         order = self._cohorts[turn:] + self._cohorts[:turn]
         return _first_available(order, available, seed=self.seed, slot=slot), ()
+
+
+@final
+class ShuffledCycle(AbstractSelector):
+    """All clients in turn, in an order that is shuffled anew in every cycle: equal turns, by chance.
+
+    A cycle ends when no available client is left that has not been elected in it; a cohort that is then too small is
+    filled up from the next cycle. A client that is away misses its turn. An abandoned slot counts as a turn.
+    """
+
+    advice: ClassVar[str] = "Nothing is known about the clients: as random, but everybody trains equally often."
+    initial_arrays: ClassVar[Mapping[str, float]] = {"elected": 0.0}  # in this cycle: 1, else 0
+
+    def __init__(self, *, clients: int, budget: int, seed: int) -> None:
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._cycle = 0
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        candidates = self._candidates(available)
+        waiting = candidates[self.arrays["elected"][candidates] == 0.0]
+        first = self._shuffle(waiting, self._cycle)[: self.budget]
+        others = np.setdiff1d(candidates, first)
+        second = self._shuffle(others, self._cycle + 1)[: self.budget - first.size]
+        return tuple(sorted([*first.tolist(), *second.tolist()])), ()
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        self._take_turns(selection)
+
+    def _abandon(self, selection: Selection) -> None:
+        self._take_turns(selection)
+
+    def _take_turns(self, selection: Selection) -> None:
+        members = np.array(selection.cohort)
+        again = members[self.arrays["elected"][members] > 0.0]
+        if again.size:  # the cycle has ended, and these are the first of the next one
+            self._cycle += 1
+            self.arrays["elected"][:] = 0.0
+            members = again
+        self.arrays["elected"][members] = 1.0
+
+    def _shuffle(self, clients: Ints, cycle: int) -> Ints:
+        order = stream(self.seed, "cycle", cycle).permutation(self.clients)
+        return clients[np.argsort(order[clients])]
+
+    def _memory(self) -> dict[str, Any]:
+        return {"cycle": self._cycle}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        self._cycle = as_int("cycle", memory["cycle"])
 
 
 def _check_cohorts(cohorts: Sequence[Iterable[int]], clients: int, budget: int) -> list[Cohort]:

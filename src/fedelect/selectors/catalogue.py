@@ -15,7 +15,7 @@ from typing import Any
 from fedelect._imports import import_callable
 from fedelect.errors import BudgetError, ConfigurationError, FedelectError
 from fedelect.selectors.base import AbstractSelector
-from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin
+from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, ShuffledCycle
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
 from fedelect.selectors.literature import (
@@ -32,6 +32,7 @@ from fedelect.selectors.literature import (
     TiFl,
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
+from fedelect.selectors.recommended import recommended
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -40,11 +41,15 @@ ENTRY_POINT_GROUP = "fedelect.selectors"
 Make = Callable[..., AbstractSelector]
 """A selector's class, or a function that builds one from keyword arguments."""
 
-_OFFERED = ("clients", "budget", "seed", "scenario")  # set by `build`, not by the specification
+AUTO = "auto"
+"""Name under which the selector that `recommended` returns is built."""
+
+_OFFERED = ("clients", "budget", "seed", "scenario", "framework", "start", "signals")  # set by `build`
 
 _OURS: dict[str, type[AbstractSelector]] = {
     "fixed": FixedCohort,
     "random": RandomCohort,
+    "cycle": ShuffledCycle,
     "round-robin": RoundRobin,
     "subset-ucb": SubsetUcb,
     "quick-init-ucb": QuickInitUcb,
@@ -124,7 +129,7 @@ class SelectorSpec:
             extra: More classes or functions by name.
         """
         name, _, rest = text.partition(":")
-        known: dict[str, Make] = {**selector_classes(), **(extra or {})}
+        known: dict[str, Make] = {**selector_classes(), AUTO: recommended, **(extra or {})}
         if rest and "=" not in rest.partition(":")[0] and name not in known:
             attribute, _, rest = rest.partition(":")
             own = f"{name}:{attribute}"

@@ -66,7 +66,9 @@ class Plan:
     def build_selector(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
         """Build the selector of `spec` for one trial in one world."""
         seed = derive(self.seed, "selection", trial)
-        extras: dict[str, Any] = {"scenario": scenario} if spec.make is elected_by_peers else {}
+        extras: dict[str, Any] = {"framework": self.framework, "start": scenario.config.start}
+        if spec.make is elected_by_peers:
+            extras["scenario"] = scenario
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
         check_fits(selector, self.framework, spec.text)
         return selector
