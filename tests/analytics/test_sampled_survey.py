@@ -11,11 +11,12 @@ from hypothesis.extra.numpy import arrays
 
 from fedelect.analytics import SurveyAverage
 from fedelect.errors import FeedbackError, StateError
+from fedelect.vocabulary import Floats
 
 CLIENTS = 7
 
 
-def sampled(opinions: np.ndarray, sample: tuple[int, ...]) -> np.ndarray:  # type: ignore[type-arg]
+def sampled(opinions: Floats, sample: tuple[int, ...]) -> np.ndarray:
     asked = np.full(opinions.size, np.nan)
     asked[list(sample)] = opinions[list(sample)]
     return asked
@@ -28,8 +29,8 @@ def sampled(opinions: np.ndarray, sample: tuple[int, ...]) -> np.ndarray:  # typ
     size=st.integers(1, CLIENTS),
 )
 def test_over_all_samples_of_a_size_the_average_is_that_of_all_clients(
-    history: np.ndarray,  # type: ignore[type-arg]
-    opinions: np.ndarray,  # type: ignore[type-arg]
+    history: Floats,
+    opinions: Floats,
     size: int,
 ) -> None:
     survey = SurveyAverage(CLIENTS)
@@ -59,7 +60,7 @@ def test_it_varies_less_than_the_plain_mean_where_clients_differ_and_opinions_dr
 
 
 @given(opinions=arrays(float, CLIENTS, elements=st.floats(0.0, 1.0)))
-def test_with_everybody_asked_it_is_the_plain_mean(opinions: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_with_everybody_asked_it_is_the_plain_mean(opinions: Floats) -> None:
     survey = SurveyAverage(CLIENTS)
     survey.learn(np.linspace(0.0, 1.0, CLIENTS))
     assert survey.average(opinions) == pytest.approx(opinions.mean(), abs=1e-12)
