@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,9 @@ def test_over_all_samples_of_a_size_the_average_is_that_of_all_clients(
     survey = SurveyAverage(CLIENTS)
     for past in history:
         survey.learn(past)
-    averages = [survey.average(sampled(opinions, sample)) for sample in itertools.combinations(range(CLIENTS), size)]
+    averages: list[Any] = [
+        survey.average(sampled(opinions, sample)) for sample in itertools.combinations(range(CLIENTS), size)
+    ]
     assert np.mean(averages) == pytest.approx(opinions.mean(), abs=1e-12)
 
 
