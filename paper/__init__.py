@@ -4,52 +4,52 @@ from paper.blocks import Curves
 from paper.calibration import calibrate, read_calibration
 from paper.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
 from paper.claims import CLAIMS, assess
-from paper.document import committed_library, committed_library_on_atlas, write_document
+from paper.document import committed_results, committed_results_on_atlas, write_document
+from paper.evidence import Evidence
 from paper.figures import draw, require_matplotlib
 from paper.measurements import MEASUREMENTS, Context, is_measured, measure, measurement_path
 from paper.player import BlockTask, play_block
-from paper.readings import Evidence
 from paper.runner import (
-    AbstractLibrary,
-    Library,
-    LibraryOnFile,
+    AbstractResultStore,
+    ResultStore,
+    ResultStoreOnFile,
     estimated_seconds,
-    hours,
-    in_order,
+    format_duration,
+    order_tasks,
     play,
     seconds_for_a_slot,
 )
-from paper.series import Demand, Series, World
+from paper.series import RunRequest, Series, World
 
 __all__ = [
     "CLAIMS",
     "EXPERIMENTS",
     "MEASUREMENTS",
     "PRESETS",
-    "AbstractLibrary",
+    "AbstractResultStore",
     "BlockTask",
     "Context",
     "Curves",
-    "Demand",
     "Evidence",
     "Experiment",
-    "Library",
-    "LibraryOnFile",
     "Preset",
+    "ResultStore",
+    "ResultStoreOnFile",
+    "RunRequest",
     "Series",
     "World",
     "assess",
     "calibrate",
-    "committed_library",
-    "committed_library_on_atlas",
+    "committed_results",
+    "committed_results_on_atlas",
     "draw",
     "estimated_seconds",
     "experiment",
-    "hours",
-    "in_order",
+    "format_duration",
     "is_measured",
     "measure",
     "measurement_path",
+    "order_tasks",
     "play",
     "play_block",
     "read_calibration",

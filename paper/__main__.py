@@ -24,18 +24,18 @@ from paper import (
     BlockTask,
     Context,
     Experiment,
-    Library,
     Preset,
+    ResultStore,
     calibrate,
-    committed_library,
-    committed_library_on_atlas,
+    committed_results,
+    committed_results_on_atlas,
     draw,
     estimated_seconds,
     experiment,
-    hours,
-    in_order,
+    format_duration,
     is_measured,
     measure,
+    order_tasks,
     play,
     require_matplotlib,
     seconds_for_a_slot,
@@ -88,8 +88,8 @@ def reproduce(
         _print_list(console)
         return
     if name == "document":
-        on_atlas_too = committed_library_on_atlas(Path())
-        page = write_document(committed_library(Path(), results), Path("docs"), on_atlas=on_atlas_too)
+        on_atlas_too = committed_results_on_atlas(Path())
+        page = write_document(committed_results(Path(), results), Path("docs"), on_atlas=on_atlas_too)
         console.print(f"written: {page}", highlight=False, soft_wrap=True)
         return
     if name == "calibration":
@@ -98,22 +98,22 @@ def reproduce(
     chosen = _preset(preset, on_atlas)
     wanted = _wanted(name, on_atlas)
     atlas = atlas or shipped_atlases()["paper"]
-    library = _library(chosen, results, atlas if on_atlas else None)
-    context = Context(library=library, preset=chosen, workers=cores, atlas=atlas)
+    store = _library(chosen, results, atlas if on_atlas else None)
+    context = Context(store=store, preset=chosen, workers=cores, atlas=atlas)
     names = [] if on_atlas else _measurements(name, wanted)
     require_matplotlib()
     for each in names:  # what is wrong with the atlas or with what is on file is said now, not after hours of training
         is_measured(each, context)
     try:
-        with library.writing():
+        with store.writing():
             if name not in MEASUREMENTS:
-                _play(wanted, chosen, library, cores, console)
+                _play(wanted, chosen, store, cores, console)
             _measure(names, context, console)
     except KeyboardInterrupt:
         console.print("stopped; give the same command again to go on", highlight=False)
         raise typer.Exit(130) from None
     for one in wanted:
-        for path in draw(one, library, chosen, figures or library.folder / "figures"):
+        for path in draw(one, store, chosen, figures or store.folder / "figures"):
             console.print(f"{one.name}: {path}", highlight=False, soft_wrap=True)
 
 
@@ -142,23 +142,23 @@ def _preset(name: str, on_atlas: bool) -> Preset:
     return PRESETS[name].on_atlas() if on_atlas else PRESETS[name]
 
 
-def _library(preset: Preset, results: Path | None, atlas: Path | None) -> Library:
+def _library(preset: Preset, results: Path | None, atlas: Path | None) -> ResultStore:
     base = scenario_preset("paper")
-    ground = load_dataset(base.data.source) if atlas is None else load_atlas(atlas)
-    return Library(folder=results or Path(preset.folder), base=base, ground=ground, block=preset.block)
+    source = load_dataset(base.data.source) if atlas is None else load_atlas(atlas)
+    return ResultStore(folder=results or Path(preset.folder), base=base, source=source, block=preset.block)
 
 
-def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, workers: int, console: Console) -> None:
+def _play(wanted: Sequence[Experiment], preset: Preset, store: ResultStore, workers: int, console: Console) -> None:
     """Play the blocks that are missing, and say first how long that will take."""
-    demands = [demand for one in wanted for demand in one.at(preset)]
-    possible = [one for one in EXPERIMENTS if isinstance(library.ground, Dataset) or one.in_main_world]
-    later = [demand for one in possible for demand in one.at(preset)]
-    tasks = in_order(library.missing(demands, also=later), [one.at(preset) for one in wanted])
+    requests = [request for one in wanted for request in one.at(preset)]
+    possible = [one for one in EXPERIMENTS if isinstance(store.source, Dataset) or one.in_main_world]
+    later = [request for one in possible for request in one.at(preset)]
+    tasks = order_tasks(store.missing(requests, also=later), [one.at(preset) for one in wanted])
     if tasks:
-        slot_s = seconds_for_a_slot(library)
-        left = estimated_seconds(tasks, slot_s, base=library.base, workers=workers)
+        slot_s = seconds_for_a_slot(store)
+        left = estimated_seconds(tasks, slot_s, base=store.base, workers=workers)
         console.print(
-            f"{len(tasks)} blocks to play, about {hours(left)} on {workers} processes "
+            f"{len(tasks)} blocks to play, about {format_duration(left)} on {workers} processes "
             f"({1e3 * slot_s:.0f} ms a replica-slot)",
             highlight=False,
         )
@@ -174,7 +174,7 @@ def _play(wanted: Sequence[Experiment], preset: Preset, library: Library, worker
             console.print(f"finished: {task.path}", highlight=False, soft_wrap=True)
 
         try:
-            play(tasks, library.ground, workers=workers, progress=show, finished=tell)
+            play(tasks, store.source, workers=workers, progress=show, finished=tell)
         finally:
             bar.stop()
 
@@ -225,8 +225,8 @@ def _print_list(console: Console) -> None:
     for column in ("name", "", "what it shows", "trials", "slots"):
         table.add_column(column)
     for one in EXPERIMENTS:
-        trials = sorted({str(demand.trials) for demand in one.demands})
-        slots = sorted({str(demand.slots) for demand in one.demands})
+        trials = sorted({str(request.trials) for request in one.requests})
+        slots = sorted({str(request.slots) for request in one.requests})
         table.add_row(one.name, one.part, one.title, ", ".join(trials), ", ".join(slots))
     console.print(table)
 

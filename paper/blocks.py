@@ -2,7 +2,7 @@
 
 A block is one file of one series: who was elected and the mean opinion in each slot of some neighbouring trials; under
 FL&DA also the clients' beliefs, summed over the trials. It names the scenario, selector, seed, data and engine it was
-made with, and is not read for anything else. A longer block serves a shorter demand.
+made with, and is not read for anything else. A longer block serves a shorter request.
 """
 
 import io
@@ -176,7 +176,7 @@ class Curves:
     made_with: tuple[str, ...]
 
 
-def put_together(series: Series, blocks: list[Block], *, trials: int, slots: int) -> Curves:
+def join_blocks(series: Series, blocks: list[Block], *, trials: int, slots: int) -> Curves:
     """Blocks of one series as curves, cut to the first `slots` slots and to trials below `trials`.
 
     Raises:

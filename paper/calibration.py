@@ -87,7 +87,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     slots: Annotated[int, msgspec.Meta(ge=1)]
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CandidateResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a candidate's baselines reached: mean over trials of the mean opinion of all slots, and of the last one.
 
     Attributes:
@@ -148,14 +148,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     data_digest: str
     seed: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CandidateResult, ...]
 
     @property
-    def choice(self) -> Outcome:
+    def choice(self) -> CandidateResult:
         """The candidate taken, by the rule of this module."""
         return self.choice_for(BASELINES)
 
-    def choice_for(self, aim: Baselines, *, first_term: bool = False) -> Outcome:
+    def choice_for(self, aim: Baselines, *, first_term: bool = False) -> CandidateResult:
         """The candidate that the rule would take for other figures than those aimed at, or other averages.
 
         Args:
@@ -207,7 +207,7 @@ def calibrate(
         progress: Told (candidates finished, candidates in all).
     """
     work = work or WORK
-    known: dict[Candidate, Outcome] = {}
+    known: dict[Candidate, CandidateResult] = {}
     if path.exists():
         on_file = read_calibration(path)
         if (on_file.data_digest, on_file.seed) == (dataset.digest, seed):
@@ -237,7 +237,7 @@ def read_calibration(path: Path) -> Calibration:
 
 
 def _write(
-    path: Path, dataset: Dataset, seed: int, candidates: Sequence[Candidate], known: dict[Candidate, Outcome]
+    path: Path, dataset: Dataset, seed: int, candidates: Sequence[Candidate], known: dict[Candidate, CandidateResult]
 ) -> Calibration:
     outcomes = tuple(known[candidate] for candidate in candidates if candidate in known)
     calibration = Calibration(data_digest=dataset.digest, seed=seed, outcomes=outcomes)
@@ -245,7 +245,7 @@ def _write(
     return calibration
 
 
-def _outcome(candidate: Candidate, work: Trial, *, dataset: Dataset, seed: int) -> Outcome:
+def _outcome(candidate: Candidate, work: Trial, *, dataset: Dataset, seed: int) -> CandidateResult:
     config = candidate.config()
     world = build_scenario(config, dataset)
     engine = make_engine(DEFAULT_ENGINE, config)
@@ -262,7 +262,7 @@ def _outcome(candidate: Candidate, work: Trial, *, dataset: Dataset, seed: int) 
                 rewards.append([record.reward for record in records if record.selector == name])
         (scores,) = engine.scores(world, [engine.initial_model(world)])
     fixed, random = (np.array(opinions[name], dtype=np.float64).T for name in ("fixed", "random"))
-    return Outcome(
+    return CandidateResult(
         candidate=candidate,
         trial=work,
         total_samples=int(world.sizes.sum()),

@@ -1,6 +1,6 @@
 """Every figure and table of the paper by its label, and some of our own: what each needs, in a few lines.
 
-An experiment says which series it is drawn from (`demands`), what is measured besides (`measurements`), and the
+An experiment says which series it is drawn from (`requests`), what is measured besides (`measurements`), and the
 name of the drawing. It runs nothing; see `runner.py`, `measurements/` and `figures/`.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from fedelect.errors import ConfigurationError
-from paper.series import Demand, Series, World
+from paper.series import RunRequest, Series, World
 
 PaperPart = Literal["figure", "table", "ours"]
 
@@ -109,28 +109,28 @@ class Experiment:
         name: The paper's label of it, or ours.
         part: What it is.
         title: What it shows, in a line.
-        demands: The series it is drawn from, at full size.
+        requests: The series it is drawn from, at full size.
         measurements: Names of what is measured besides.
     """
 
     name: str
     part: PaperPart
     title: str
-    demands: tuple[Demand, ...] = ()
+    requests: tuple[RunRequest, ...] = ()
     measurements: tuple[str, ...] = ()
 
     @property
     def in_main_world(self) -> bool:
         """Whether it is drawn from runs in the paper's main world alone, so that an atlas of that serves."""
-        return bool(self.demands) and all(demand.series.world == MAIN for demand in self.demands)
+        return bool(self.requests) and all(request.series.world == MAIN for request in self.requests)
 
-    def at(self, preset: Preset) -> tuple[Demand, ...]:
-        """The demands, cut to the preset."""
-        return tuple(demand.at_most(trials=preset.trials, slots=preset.slots) for demand in self.demands)
+    def at(self, preset: Preset) -> tuple[RunRequest, ...]:
+        """The requests, cut to the preset."""
+        return tuple(request.at_most(trials=preset.trials, slots=preset.slots) for request in self.requests)
 
 
-def _demands(*series: Series, slots: int, trials: int = TRIALS) -> tuple[Demand, ...]:
-    return tuple(Demand(series=one, trials=trials, slots=slots) for one in series)
+def _requests(*series: Series, slots: int, trials: int = TRIALS) -> tuple[RunRequest, ...]:
+    return tuple(RunRequest(series=one, trials=trials, slots=slots) for one in series)
 
 
 def _both(worlds: Iterable[World]) -> list[Series]:
@@ -151,39 +151,39 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         part="table",
         title="Slots until the running mean of opinions reaches 0.75, 0.78, 0.82, 0.85; T = 500",
         # The fixed cohort is stationary and reaches its targets early or never: 200 slots tell.
-        demands=(*_demands(OPTIMAL, slots=200), *_demands(RANDOM, quick_init(), bp_ucb(), slots=500)),
+        requests=(*_requests(OPTIMAL, slots=200), *_requests(RANDOM, quick_init(), bp_ucb(), slots=500)),
     ),
     Experiment(
         name="cen_performance",
         part="figure",
         title="Average accuracy under FL&FA against the slot, five selection methods, T = 200",
-        demands=_demands(OPTIMAL, quick_init(), SUBSET_UCB, ROUND_ROBIN, RANDOM, slots=200),
+        requests=_requests(OPTIMAL, quick_init(), SUBSET_UCB, ROUND_ROBIN, RANDOM, slots=200),
     ),
     Experiment(
         name="decen_performance",
         part="figure",
         title="Average accuracy under FL&DA against the slot, T = 200 (Quick-Init UCB from FL&FA, same seeds)",
-        demands=_demands(OPTIMAL, bp_ucb(), quick_init(), ROUND_ROBIN, RANDOM, slots=200),
+        requests=_requests(OPTIMAL, bp_ucb(), quick_init(), ROUND_ROBIN, RANDOM, slots=200),
     ),
     Experiment(
         name="cen_selected_time",
         part="figure",
         title="How often Quick-Init UCB elects each client in T = 500 slots",
-        demands=_demands(quick_init(), slots=500),
+        requests=_requests(quick_init(), slots=500),
     ),
     Experiment(
         name="BP_value",
         part="figure",
         title="Beliefs of the first five clients against the slot, BP-UCB",
-        demands=_demands(bp_ucb(), slots=200),
+        requests=_requests(bp_ucb(), slots=200),
     ),
     Experiment(
         name="1_2",
         part="figure",
         title="(a) training loss and (b) accuracy with 5, 10, 15, 20 clients; (c) accuracy of four client sets",
-        demands=(
-            *_demands(*map(random_of, BUDGETS), slots=50),
-            *_demands(OPTIMAL, LAST_FIVE, slots=50),
+        requests=(
+            *_requests(*map(random_of, BUDGETS), slots=50),
+            *_requests(OPTIMAL, LAST_FIVE, slots=50),
         ),
         measurements=("losses", "optimum"),
     ),
@@ -191,25 +191,25 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         name="PreTheta",
         part="figure",
         title="Average accuracy at T = 200 with upload probability 1, 0.75, 0.5",
-        demands=(
-            *_demands(*_both(_BY_THETA), slots=200),
-            *_demands(*map(frugal_quick_init, _BY_THETA), slots=200, trials=FEWER_TRIALS),
+        requests=(
+            *_requests(*_both(_BY_THETA), slots=200),
+            *_requests(*map(frugal_quick_init, _BY_THETA), slots=200, trials=FEWER_TRIALS),
         ),
     ),
     Experiment(
         name="PreNum",
         part="figure",
         title="Average accuracy at T = 200 with N = 20, 40, 60 clients",
-        demands=(
-            *_demands(*_both(_BY_CLIENTS[:3]), slots=200),
-            *_demands(*map(frugal_quick_init, _BY_CLIENTS[:3]), slots=200, trials=FEWER_TRIALS),
+        requests=(
+            *_requests(*_both(_BY_CLIENTS[:3]), slots=200),
+            *_requests(*map(frugal_quick_init, _BY_CLIENTS[:3]), slots=200, trials=FEWER_TRIALS),
         ),
     ),
     Experiment(
         name="Pre2Slot",
         part="figure",
         title="Accuracy at T = 500 with N = 20 to 100 clients, Quick-Init UCB at N = 100 included",
-        demands=_demands(*_both(_BY_CLIENTS), *map(frugal_quick_init, _BY_CLIENTS), slots=500, trials=FEWER_TRIALS),
+        requests=_requests(*_both(_BY_CLIENTS), *map(frugal_quick_init, _BY_CLIENTS), slots=500, trials=FEWER_TRIALS),
     ),
     Experiment(
         name="regret",

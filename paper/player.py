@@ -113,29 +113,29 @@ class _Tally:
 
 
 def play_block(
-    task: BlockTask, ground: TrainingSource, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
+    task: BlockTask, source: TrainingSource, *, report: Report = lambda played: None, save_every_s: float = SAVE_EVERY_S
 ) -> None:
     """Play a block to its end and write its file.
 
     Args:
         task: The block.
-        ground: The data of its scenario, or an atlas of it: then opinions are looked up, and nothing is trained.
+        source: The data of its scenario, or an atlas of it: then opinions are looked up, and nothing is trained.
         report: Told of progress.
         save_every_s: Seconds between saves.
     """
-    for played in play_slots(task, ground, save_every_s=save_every_s):
+    for played in play_slots(task, source, save_every_s=save_every_s):
         report(played)
 
 
-def play_slots(task: BlockTask, ground: TrainingSource, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
+def play_slots(task: BlockTask, source: TrainingSource, *, save_every_s: float = SAVE_EVERY_S) -> Iterator[int]:
     """Play a block as `play_block` does, and yield after each slot how many more replica-slots have been played.
 
     The first number counts those that had been played before. The file exists when the generator has ended.
     """
-    engine = make_engine_for(DEFAULT_ENGINE, task.config, ground)
-    world = build_world(task.config, ground)
+    engine = make_engine_for(DEFAULT_ENGINE, task.config, source)
+    world = build_world(task.config, source)
     replicas = _replicas(task, world)
-    key = block_key(task, ground.digest, engine.name)
+    key = block_key(task, source.digest, engine.name)
     trials = {"first_trial": task.first_trial, "trials": task.trials}
     plan = msgspec.to_builtins(key) | trials
     store = PartStore(task.path.with_suffix(".parts"), plan, what="a block", start_over=True)

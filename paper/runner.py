@@ -1,4 +1,4 @@
-"""From demands to blocks on disk: which are missing, how long they will take, and processes that play them."""
+"""From requests to blocks on disk: which are missing, how long they will take, and processes that play them."""
 
 import functools
 import math
@@ -22,9 +22,9 @@ from fedelect.scenario import ScenarioConfig
 from fedelect.seeds import stream
 from fedelect.simulator import TrainingSource
 from fedelect.simulator.plan import build_world, make_engine_for
-from paper.blocks import Block, Curves, put_together, read_block
+from paper.blocks import Block, Curves, join_blocks, read_block
 from paper.player import BlockTask, block_key, play_slots
-from paper.series import Demand, Series
+from paper.series import RunRequest, Series
 
 PROBE_JOBS = 25
 
@@ -33,7 +33,7 @@ TELL_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class AbstractLibrary(ABC):
+class AbstractResultStore(ABC):
     """Results in a folder, and what they are results of.
 
     Attributes:
@@ -53,33 +53,33 @@ class AbstractLibrary(ABC):
     def data_digest(self) -> str:
         """Hash of the data that the results were made with."""
 
-    def curves(self, demand: Demand) -> Curves | None:
-        """What is on file for a demand: the trials of all its blocks that are there; None if there is none."""
-        blocks = [self._read(task) for task in self.tasks([demand]) if task.path.exists()]
-        long_enough = [block for block in blocks if block.slots >= demand.slots]
+    def curves(self, request: RunRequest) -> Curves | None:
+        """What is on file for a request: the trials of all its blocks that are there; None if there is none."""
+        blocks = [self._read(task) for task in self.tasks([request]) if task.path.exists()]
+        long_enough = [block for block in blocks if block.slots >= request.slots]
         if not long_enough:
             return None
-        return put_together(demand.series, long_enough, trials=demand.trials, slots=demand.slots)
+        return join_blocks(request.series, long_enough, trials=request.trials, slots=request.slots)
 
-    def tasks(self, demands: Iterable[Demand]) -> list[BlockTask]:
-        """The blocks that serve the demands, first blocks first; one that serves several is as long as the longest."""
+    def tasks(self, requests: Iterable[RunRequest]) -> list[BlockTask]:
+        """The blocks that serve the requests, first blocks first; one that serves several is as long as the longest."""
         longest: dict[tuple[int, Series], int] = {}
-        for demand in demands:
-            for first in range(0, demand.trials, self.block):
-                key = (first, demand.series)
-                longest[key] = max(longest.get(key, 0), demand.slots)
+        for request in requests:
+            for first in range(0, request.trials, self.block):
+                key = (first, request.series)
+                longest[key] = max(longest.get(key, 0), request.slots)
         order = sorted(longest, key=lambda key: key[0])  # stable: in a block, as demanded
         return [self._task(series, first, longest[first, series]) for first, series in order]
 
-    def missing(self, demands: Iterable[Demand], also: Iterable[Demand] = ()) -> list[BlockTask]:
+    def missing(self, requests: Iterable[RunRequest], also: Iterable[RunRequest] = ()) -> list[BlockTask]:
         """The blocks that are not there, or too short.
 
         Args:
-            demands: What is wanted now.
+            requests: What is wanted now.
             also: What will be wanted: a block that is played now is made long enough for that as well, for it
                 cannot be prolonged later.
         """
-        now = list(demands)
+        now = list(requests)
         wanted = {task.path for task in self.tasks(now) if not self._has(task)}
         return [task for task in self.tasks([*now, *also]) if task.path in wanted]
 
@@ -116,19 +116,19 @@ class AbstractLibrary(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Library(AbstractLibrary):
+class ResultStore(AbstractResultStore):
     """Results and what they are made from: it can grow.
 
     Attributes:
-        ground: The data of the base scenario; or an atlas of it, on which only the main world can be played.
+        source: The data of the base scenario; or an atlas of it, on which only the main world can be played.
     """
 
-    ground: TrainingSource
+    source: TrainingSource
 
     @functools.cached_property
     def data_digest(self) -> str:  # hashing MNIST takes a tenth of a second
         """Hash of the data."""
-        return self.ground.digest
+        return self.source.digest
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -147,7 +147,7 @@ class Library(AbstractLibrary):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibraryOnFile(AbstractLibrary):
+class ResultStoreOnFile(AbstractResultStore):
     """Results whose data are not at hand: to be read, drawn and judged, not to grow.
 
     Attributes:
@@ -162,29 +162,29 @@ class LibraryOnFile(AbstractLibrary):
         return self.known_digest
 
 
-def in_order(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[Demand]]) -> list[BlockTask]:
+def order_tasks(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[RunRequest]]) -> list[BlockTask]:
     """The tasks, those of the first experiment first; in each, first blocks first.
 
     Args:
         tasks: Blocks to play.
-        wanted: The demands of each experiment, in the order in which they are to be finished.
+        wanted: The requests of each experiment, in the order in which they are to be finished.
     """
     first_wanted: dict[Series, int] = {}
-    for number, demands in enumerate(wanted):
-        for demand in demands:
-            first_wanted.setdefault(demand.series, number)
+    for number, requests in enumerate(wanted):
+        for request in requests:
+            first_wanted.setdefault(request.series, number)
     return sorted(tasks, key=lambda task: (first_wanted[task.series], task.first_trial))
 
 
-def seconds_for_a_slot(library: Library) -> float:
+def seconds_for_a_slot(store: ResultStore) -> float:
     """Measure how long training and judging one replica-slot of the base scenario take on one core.
 
     What selectors and beliefs cost is left out: it is little beside training.
     """
-    config = library.base
-    world = build_world(config, library.ground)
-    engine = make_engine_for(DEFAULT_ENGINE, config, library.ground)
-    rng = stream(library.seed, "probe")
+    config = store.base
+    world = build_world(config, store.source)
+    engine = make_engine_for(DEFAULT_ENGINE, config, store.source)
+    rng = stream(store.seed, "probe")
     jobs = [
         Job(cohort=tuple(sorted(rng.choice(config.clients, config.budget, replace=False).tolist())), seed=1, trial=i)
         for i in range(PROBE_JOBS)
@@ -209,7 +209,7 @@ def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: Scenar
 
 def play(
     tasks: Sequence[BlockTask],
-    ground: TrainingSource,
+    source: TrainingSource,
     *,
     workers: int,
     progress: Callable[[int], None] = lambda played: None,
@@ -219,21 +219,21 @@ def play(
 
     Args:
         tasks: What to play, in order.
-        ground: The data, or an atlas.
+        source: The data, or an atlas.
         workers: Processes, 1 for none beside this one. They end with this one, however it ends.
         progress: Told how many more replica-slots have been played.
         finished: Told of each finished task.
     """
     requests = [(task,) for task in tasks]
-    function = functools.partial(_play_block, ground=ground)
+    function = functools.partial(_play_block, source=source)
     for place, _ in run_tasks(function, requests, workers=workers, progress=lambda place, played: progress(played)):
         finished(tasks[place])
 
 
-def _play_block(task: BlockTask, *, ground: TrainingSource) -> Generator[int, None, None]:
+def _play_block(task: BlockTask, *, source: TrainingSource) -> Generator[int, None, None]:
     """Play a block; about once a second, yield how many more replica-slots have been played."""
     pending, told_at = 0, time.monotonic()
-    for played in play_slots(task, ground):
+    for played in play_slots(task, source):
         pending += played
         if time.monotonic() - told_at >= TELL_EVERY_S:
             yield pending
@@ -241,10 +241,10 @@ def _play_block(task: BlockTask, *, ground: TrainingSource) -> Generator[int, No
     yield pending
 
 
-def hours(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration for people, such as "2 h 05 min".
 
-    >>> hours(7500.0), hours(90.0), hours(4.2)
+    >>> format_duration(7500.0), format_duration(90.0), format_duration(4.2)
     ('2 h 05 min', '2 min', '5 s')
     """
     if seconds < 60:

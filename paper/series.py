@@ -73,7 +73,7 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demand:
+class RunRequest:
     """A series, how often and how long.
 
     Attributes:
@@ -86,9 +86,9 @@ class Demand:
     trials: int
     slots: int
 
-    def at_most(self, *, trials: int | None, slots: int | None) -> "Demand":
+    def at_most(self, *, trials: int | None, slots: int | None) -> "RunRequest":
         """The same, cut short."""
-        return Demand(
+        return RunRequest(
             series=self.series,
             trials=min(self.trials, trials or self.trials),
             slots=min(self.slots, slots or self.slots),

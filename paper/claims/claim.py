@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fedelect.equations.intervals import Interval
-from paper.readings import Evidence
+from paper.evidence import Evidence
 
 Outcome = Literal["holds", "fails", "undecided", "not measured yet"]
 Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not measured yet"]

@@ -13,7 +13,7 @@ from fedelect.vocabulary import Floats
 from paper.blocks import Curves
 from paper.catalogue import TRIALS
 from paper.claims.claim import Measure, exactly
-from paper.readings import Evidence, elections, final_accuracy, paired, slots_to_target
+from paper.evidence import Evidence, elections, final_accuracy, paired, slots_to_target
 from paper.series import Series
 
 Reading = Callable[[Curves], Floats]

@@ -11,9 +11,9 @@ from paper import published
 from paper.catalogue import BUDGETS, LAST_FIVE, OPTIMAL, RANDOM, random_of
 from paper.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
 from paper.claims.measures import accuracy_gain
+from paper.evidence import Evidence
 from paper.measurements.losses import Losses
 from paper.measurements.optimum import Optimum
-from paper.readings import Evidence
 
 SLOTS = 50
 ONE_POINT = 0.01

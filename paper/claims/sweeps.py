@@ -29,7 +29,7 @@ from paper.claims.measures import (
     new_share,
     opinion_of_cohorts_with,
 )
-from paper.readings import final_accuracy, last_opinion
+from paper.evidence import final_accuracy, last_opinion
 from paper.series import Series, World
 
 IID_COUNTS = (0, 1, 2, 3, 4)

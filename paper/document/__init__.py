@@ -1,7 +1,7 @@
 """docs/REPRODUCTION.md: written from the results on file, never by hand."""
 
-from paper.document.committed import committed_library, committed_library_on_atlas
+from paper.document.committed_results import committed_results, committed_results_on_atlas
 from paper.document.verdicts import read_verdicts, verdicts_path
 from paper.document.write import write_document
 
-__all__ = ["committed_library", "committed_library_on_atlas", "read_verdicts", "verdicts_path", "write_document"]
+__all__ = ["committed_results", "committed_results_on_atlas", "read_verdicts", "verdicts_path", "write_document"]

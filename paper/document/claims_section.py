@@ -76,7 +76,7 @@ def _why(trained: Finding, on_atlas: Finding | None) -> str:
 
 def planned_trials(claim: Claim) -> int | None:
     """Trials of the experiment that measures a claim, at full size; None where it is no matter of trials."""
-    return max((demand.trials for demand in experiment(claim.where).demands), default=None)
+    return max((request.trials for request in experiment(claim.where).requests), default=None)
 
 
 def so_far(finding: Finding) -> str | None:

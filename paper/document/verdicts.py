@@ -8,7 +8,7 @@ import msgspec
 from fedelect.errors import RunError
 from fedelect.records.files import make_folder, replace_file
 from paper.claims import Finding
-from paper.runner import AbstractLibrary
+from paper.runner import AbstractResultStore
 
 
 class KeptVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -23,9 +23,9 @@ class KeptVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     outcomes: list[str]
 
 
-def verdicts_path(library: AbstractLibrary) -> Path:
+def verdicts_path(store: AbstractResultStore) -> Path:
     """Where they are kept: beside the folder of results."""
-    return library.folder.parent / "verdicts.json"
+    return store.folder.parent / "verdicts.json"
 
 
 def on_atlas_path(verdicts: Path) -> Path:

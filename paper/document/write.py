@@ -10,9 +10,9 @@ from paper.document.claims_section import RULE, claim_lines, summary_lines
 from paper.document.decisions import decision_lines, first_term_lines
 from paper.document.on_file import measurement_lines, on_file_lines, total_line, trials_line
 from paper.document.verdicts import on_atlas_path, verdicts_path, write_verdicts
+from paper.evidence import Evidence
 from paper.figures import draw_from
-from paper.readings import Evidence
-from paper.runner import AbstractLibrary
+from paper.runner import AbstractResultStore
 
 FIGURES = "reproduction"
 """Folder of the figures, below that of the document."""
@@ -40,17 +40,17 @@ seeds; less for good cohorts), so that a difference of that size between the two
 
 
 def write_document(
-    library: AbstractLibrary,
+    store: AbstractResultStore,
     docs: Path,
     *,
-    on_atlas: AbstractLibrary | None = None,
+    on_atlas: AbstractResultStore | None = None,
     preset: Preset = PRESETS["paper"],
     verdicts: Path | None = None,
 ) -> Path:
     """Write docs/REPRODUCTION.md, its figures, and the verdicts beside the results; nothing is run.
 
     Args:
-        library: The results. The calibration and the verdicts are kept beside its folder.
+        store: The results. The calibration and the verdicts are kept beside its folder.
         docs: The folder of the document.
         on_atlas: Results of the main world on its atlas, which stand beside the others; None if there are none.
         preset: How much of the results is asked for.
@@ -59,11 +59,11 @@ def write_document(
     Returns:
         The document.
     """
-    evidence = Evidence(library=library, preset=preset)
+    evidence = Evidence(store=store, preset=preset)
     findings = [assess(claim, evidence) for claim in CLAIMS]
     figures = {one.name: draw_from(one, evidence, docs / FIGURES) for one in EXPERIMENTS}
     looked_up: dict[str, Finding] = {}
-    atlas_evidence = None if on_atlas is None else Evidence(library=on_atlas, preset=preset.on_atlas())
+    atlas_evidence = None if on_atlas is None else Evidence(store=on_atlas, preset=preset.on_atlas())
     if atlas_evidence is not None:
         judged = [assess(claim, atlas_evidence) for claim in CLAIMS if experiment(claim.where).in_main_world]
         looked_up = {finding.claim.key: finding for finding in judged}
@@ -89,11 +89,11 @@ def write_document(
         "",
         "## Calibration",
         "",
-        *calibration_lines(library.folder.parent / "calibration.json"),
+        *calibration_lines(store.folder.parent / "calibration.json"),
         "",
         "## What the paper leaves open, and how it is filled in",
         "",
-        *decision_lines(library.base),
+        *decision_lines(store.base),
         "",
         "## Results on file",
         "",
@@ -106,7 +106,7 @@ def write_document(
     ]
     page = docs / "REPRODUCTION.md"
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    kept = verdicts or verdicts_path(library)
+    kept = verdicts or verdicts_path(store)
     write_verdicts(kept, findings)
     if looked_up:
         write_verdicts(on_atlas_path(kept), list(looked_up.values()))

@@ -12,19 +12,19 @@ from fedelect.vocabulary import Floats
 from paper import published
 from paper.blocks import Curves
 from paper.catalogue import MAIN, Experiment, bp_ucb, quick_init
-from paper.figures.sheet import (
-    LOOKS,
+from paper.evidence import Evidence, elections
+from paper.figures.canvas import (
+    LINE_STYLES,
     fewer,
     interval_text,
     legend_below,
     new_sheet,
     plot_line,
-    say,
     titled,
     trials_text,
+    write_in_panel,
 )
-from paper.readings import Evidence, elections
-from paper.series import Demand
+from paper.series import RunRequest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,16 +39,16 @@ FIRST_SLOTS = 30
 def draw_network(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`network`: places and links of the base scenario."""
     path = folder / f"{one.name}.svg"
-    config = MAIN.config(evidence.library.base)
+    config = MAIN.config(evidence.store.base)
     topology = draw_topology(config.topology, config.clients, seed=config.seed)
     places, iid = topology.positions_km, config.data.iid_clients
-    with new_sheet(path, title=one.title, width=6.4, height=6.4) as sheet:
-        (axes,) = sheet.axes
+    with new_sheet(path, title=one.title, width=6.4, height=6.4) as canvas:
+        (axes,) = canvas.axes
         for first, second in topology.edges.tolist():
             axes.plot(*places[[first, second]].T, color="#a0a8b0", linewidth=0.9, zorder=1)
-        kinds = ((slice(0, iid), "i.i.d. data", LOOKS[0]), (slice(iid, None), "other data", LOOKS[1]))
-        for members, label, look in kinds:
-            axes.plot(*places[members].T, look.marker, color=look.colour, markersize=9, label=label, zorder=2)
+        kinds = ((slice(0, iid), "i.i.d. data", LINE_STYLES[0]), (slice(iid, None), "other data", LINE_STYLES[1]))
+        for members, label, style in kinds:
+            axes.plot(*places[members].T, style.marker, color=style.colour, markersize=9, label=label, zorder=2)
         axes.plot(*topology.server_km, "*", color="black", markersize=14, label="server", zorder=2)
         for client, (x, y) in enumerate(places.tolist()):
             axes.annotate(str(client + 1), (x, y), (6, 5), textcoords="offset points", fontsize=8)
@@ -58,7 +58,7 @@ def draw_network(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
         axes.set_xlabel("km")
         axes.set_ylabel("km")
         legend_below(axes, columns=3)
-        sheet.footer += [
+        canvas.footer += [
             f"preset {evidence.preset.name}: 0 trials, for this is the scenario itself (seed {config.seed}), the same "
             f"in every trial; {config.clients} clients, {len(topology.edges)} links.",
             f"{link_rule(config.topology)} The paper does not state its places.",
@@ -80,32 +80,32 @@ def link_rule(topology: TopologyConfig) -> str:
 def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`cen_selected_time`: how often each client is elected."""
     path = folder / f"{one.name}.svg"
-    (demand,) = one.at(evidence.preset)
-    curves = evidence.curves(quick_init(), slots=demand.slots, trials=demand.trials)
-    title = f"How often Quick-Init UCB elects each client in T = {demand.slots} slots"
-    with new_sheet(path, title=titled(title, evidence.preset)) as sheet:
-        (axes,) = sheet.axes
+    (request,) = one.at(evidence.preset)
+    curves = evidence.curves(quick_init(), slots=request.slots, trials=request.trials)
+    title = f"How often Quick-Init UCB elects each client in T = {request.slots} slots"
+    with new_sheet(path, title=titled(title, evidence.preset)) as canvas:
+        (axes,) = canvas.axes
         axes.set_xlabel("client")
         axes.set_ylabel("slots in which it is elected")
         count = 0
         if curves is None:
-            sheet.missing.append("Quick-Init UCB")
+            canvas.missing.append("Quick-Init UCB")
         else:
             count = len(curves.trials)
-            _draw_bars(axes, curves, demand, iid=evidence.library.base.data.iid_clients)
-        sheet.footer += [
-            trials_text(evidence.preset.name, [count] if count else [], demand.slots),
+            _draw_bars(axes, curves, request, iid=evidence.store.base.data.iid_clients)
+        canvas.footer += [
+            trials_text(evidence.preset.name, [count] if count else [], request.slots),
             "Bars: mean over trials with 95 % intervals; in the legend the mean over the clients of a kind with its "
             "interval over trials. Clients carry the paper's numbers, from 1.",
         ]
     return [path]
 
 
-def _draw_bars(axes: "Axes", curves: Curves, demand: Demand, *, iid: int) -> None:
+def _draw_bars(axes: "Axes", curves: Curves, request: RunRequest, *, iid: int) -> None:
     counts = elections(curves).astype(np.float64)
     band = mean_band(counts)
     numbers = np.arange(1, len(band.mean) + 1)
-    short = fewer([len(counts)], demand.trials)
+    short = fewer([len(counts)], request.trials)
     kinds = ((slice(0, iid), "i.i.d. data", "#0072b2", "//"), (slice(iid, None), "other data", "#b9c4cc", ""))
     for members, name, colour, hatch in kinds:
         together = mean_interval(counts[:, members].mean(axis=1))
@@ -119,7 +119,7 @@ def _draw_bars(axes: "Axes", curves: Curves, demand: Demand, *, iid: int) -> Non
             edgecolor="white",
             label=f"{name}: mean {interval_text(together, 2)}{short}",
         )
-    if demand.slots == PAPER_SLOTS:
+    if request.slots == PAPER_SLOTS:
         ends = (0.5, iid + 0.5, np.nan, iid + 0.5, len(numbers) + 0.5)
         first, others = published.IID_ELECTIONS, published.SKEWED_ELECTIONS
         said = (first, first, np.nan, others, others)
@@ -134,26 +134,26 @@ def _draw_bars(axes: "Axes", curves: Curves, demand: Demand, *, iid: int) -> Non
 def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`BP_value`: shares of belief of the first five clients."""
     path = folder / f"{one.name}.svg"
-    (demand,) = one.at(evidence.preset)
-    curves = evidence.curves(bp_ucb(), slots=demand.slots, trials=demand.trials)
+    (request,) = one.at(evidence.preset)
+    curves = evidence.curves(bp_ucb(), slots=request.slots, trials=request.trials)
     with new_sheet(
         path, title=titled(one.title, evidence.preset), panels=2, width=10, height=5.0, share_y=True
-    ) as sheet:
+    ) as canvas:
         count = 0
-        for axes in sheet.axes:
+        for axes in canvas.axes:
             axes.set_xlabel("slot t")
             axes.set_ylabel("share of all clients' beliefs")
         if curves is None or curves.beliefs is None or curves.belief_half_width is None:
-            sheet.missing.append("BP-UCB")
-            for axes in sheet.axes:
-                say(axes, "not run yet")
+            canvas.missing.append("BP-UCB")
+            for axes in canvas.axes:
+                write_in_panel(axes, "not run yet")
         else:
             count = len(curves.trials)
-            for axes, end in zip(sheet.axes, (FIRST_SLOTS, demand.slots), strict=True):
-                _draw_shares(axes, curves.beliefs[:end], curves.belief_half_width[:end], fewer([count], demand.trials))
-            legend_below(sheet.axes[0])
-        sheet.footer += [
-            trials_text(evidence.preset.name, [count] if count else [], demand.slots),
+            for axes, end in zip(canvas.axes, (FIRST_SLOTS, request.slots), strict=True):
+                _draw_shares(axes, curves.beliefs[:end], curves.belief_half_width[:end], fewer([count], request.trials))
+            legend_below(canvas.axes[0])
+        canvas.footer += [
+            trials_text(evidence.preset.name, [count] if count else [], request.slots),
             "Left: the first slots. Bands: 95 % intervals over trials. Clients carry the paper's numbers, from 1. The "
             "vertical axis does not begin at 0.",
         ]
@@ -163,7 +163,7 @@ def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
 def _draw_shares(axes: "Axes", mean: Floats, half: Floats, short: str) -> None:
     """The first clients' (T, N) shares of belief, and the share that everybody has when all believe alike."""
     for client in range(MAIN.budget):
-        plot_line(axes, mean[:, client], half[:, client], LOOKS[client], f"client {client + 1}{short}")
+        plot_line(axes, mean[:, client], half[:, client], LINE_STYLES[client], f"client {client + 1}{short}")
     clients = mean.shape[1]
     axes.axhline(1 / clients, color="black", linewidth=0.7, label=f"1/N = {1 / clients:g}: all beliefs equal")
     axes.axvline(published.BELIEF_SLOTS, color="black", linewidth=0.6, linestyle=(0, (6, 4)))

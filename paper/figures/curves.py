@@ -23,17 +23,18 @@ from paper.catalogue import (
     quick_init,
     random_of,
 )
-from paper.figures.sheet import (
+from paper.evidence import Evidence, average_accuracy, final_accuracy
+from paper.figures.canvas import (
     BP_UCB_LOOK,
-    LOOKS,
+    LINE_STYLES,
     OPTIMAL_LOOK,
     QUICK_INIT_LOOK,
     RANDOM_LOOK,
     ROUND_ROBIN_LOOK,
     SUBSET_LOOK,
-    Look,
+    FigureCanvas,
+    LineStyle,
     PaperMark,
-    Sheet,
     fewer,
     interval_text,
     legend_below,
@@ -41,13 +42,12 @@ from paper.figures.sheet import (
     mark_paper,
     new_sheet,
     plot_band,
-    say,
     titled,
     trials_text,
+    write_in_panel,
 )
 from paper.measurements.losses import Losses
-from paper.readings import Evidence, average_accuracy, final_accuracy
-from paper.series import Demand, Series
+from paper.series import RunRequest, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ STEP = 0.05
 AVERAGE = "average accuracy (running mean)"
 BANDS = "Bands: 95 % intervals over trials. The average counts the untrained model as its first term."
 
-_NAMES: dict[Series, tuple[str, Look]] = {
+_NAMES: dict[Series, tuple[str, LineStyle]] = {
     OPTIMAL: ("optimal: clients 1 to 5", OPTIMAL_LOOK),
     quick_init(): ("Quick-Init UCB", QUICK_INIT_LOOK),
     bp_ucb(): ("BP-UCB", BP_UCB_LOOK),
@@ -98,15 +98,15 @@ def _draw_performance(
     one: Experiment, evidence: Evidence, folder: Path, marks: list[PaperMark], renamed: dict[Series, str]
 ) -> list[Path]:
     path = folder / f"{one.name}.svg"
-    demands = one.at(evidence.preset)
-    slots = demands[0].slots
+    requests = one.at(evidence.preset)
+    slots = requests[0].slots
     title = titled(one.title.rpartition(", T = ")[0] or one.title, evidence.preset)
-    with new_sheet(path, title=title, width=8.4, height=5.2) as sheet:
-        (axes,) = sheet.axes
+    with new_sheet(path, title=title, width=8.4, height=5.2) as canvas:
+        (axes,) = canvas.axes
         trials = []
-        for demand in demands:
-            name, look = _NAMES[demand.series]
-            trials += _plot_accuracy(sheet, axes, evidence, demand, renamed.get(demand.series, name), look)
+        for request in requests:
+            name, style = _NAMES[request.series]
+            trials += _plot_accuracy(canvas, axes, evidence, request, renamed.get(request.series, name), style)
         axes.set_xlabel("slot t")
         axes.set_ylabel(AVERAGE)
         axes.margins(x=0.0)
@@ -115,9 +115,9 @@ def _draw_performance(
         mark_paper(axes, shown)
         if trials:
             legend_below(axes)
-        sheet.footer += [trials_text(evidence.preset.name, trials, slots), f"{BANDS} {begins}"]
+        canvas.footer += [trials_text(evidence.preset.name, trials, slots), f"{BANDS} {begins}"]
         if slots != PAPER_SLOTS:
-            sheet.footer.append(f"The paper's figures are for T = {PAPER_SLOTS} and are not marked.")
+            canvas.footer.append(f"The paper's figures are for T = {PAPER_SLOTS} and are not marked.")
     return [path]
 
 
@@ -144,15 +144,17 @@ def begin_axis(axes: "Axes", name: str, marks: Sequence[float] = ()) -> str:
     return f"{name} begins at {floor:.2f}{below}."
 
 
-def _plot_accuracy(sheet: Sheet, axes: "Axes", evidence: Evidence, demand: Demand, name: str, look: Look) -> list[int]:
+def _plot_accuracy(
+    canvas: FigureCanvas, axes: "Axes", evidence: Evidence, request: RunRequest, name: str, style: LineStyle
+) -> list[int]:
     """Plot a series if it is on file; returns its number of trials, if any."""
-    curves = evidence.curves(demand.series, slots=demand.slots, trials=demand.trials)
+    curves = evidence.curves(request.series, slots=request.slots, trials=request.trials)
     if curves is None:
-        sheet.missing.append(name)
+        canvas.missing.append(name)
         return []
     count = len(curves.trials)
-    label = f"{name}: {accuracy_text(final_accuracy(curves))}{fewer([count], demand.trials)}"
-    plot_band(axes, average_accuracy(curves), look, label)
+    label = f"{name}: {accuracy_text(final_accuracy(curves))}{fewer([count], request.trials)}"
+    plot_band(axes, average_accuracy(curves), style, label)
     return [count]
 
 
@@ -164,39 +166,41 @@ def accuracy_text(values: Floats) -> str:
 def draw_sets_and_sizes(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`1_2`: (a) training loss, (b) numbers of clients, (c) sets of clients."""
     path = folder / f"{one.name}.svg"
-    demands = {demand.series: demand for demand in one.at(evidence.preset)}
+    requests = {request.series: request for request in one.at(evidence.preset)}
     title = "Who and how many train, by random selection or a fixed set"
-    with new_sheet(path, title=title, panels=3, width=8.4, height=9.6, stacked=True) as sheet:
-        loss_axes, size_axes, set_axes = sheet.axes
+    with new_sheet(path, title=title, panels=3, width=8.4, height=9.6, stacked=True) as canvas:
+        loss_axes, size_axes, set_axes = canvas.axes
         trials = _plot_losses(loss_axes, evidence)
-        trials += _plot_sizes(sheet, size_axes, evidence, demands)
-        trials += _plot_sets(sheet, set_axes, evidence, demands)
+        trials += _plot_sizes(canvas, size_axes, evidence, requests)
+        trials += _plot_sets(canvas, set_axes, evidence, requests)
         for axes in (size_axes, set_axes):
             axes.set_xlabel("slot t")
             axes.set_ylabel(AVERAGE.replace(" (", "\n("))
         begins = [begin_axis(axes, f"The axis of {panel}") for axes, panel in ((size_axes, "(b)"), (set_axes, "(c)"))]
         names = ("(a) training loss in the first slot", "(b) numbers of clients, at random", "(c) sets of clients")
-        for axes, name in zip(sheet.axes, names, strict=True):
+        for axes, name in zip(canvas.axes, names, strict=True):
             axes.set_title(name, loc="left", fontsize=10)
             if axes.get_legend_handles_labels()[0]:
                 legend_beside(axes)
-        sheet.footer += [
-            f"{trials_text(evidence.preset.name, trials, demands[RANDOM].slots)}. Figures in the legends: at the last "
+        canvas.footer += [
+            f"{trials_text(evidence.preset.name, trials, requests[RANDOM].slots)}. Figures in the legends: at the last "
             "round or slot. (a): the first slot of each trial, mean over all clients of the loss on their data.",
             f"{BANDS} {' '.join(begins)}",
         ]
     return [path]
 
 
-def _plot_sizes(sheet: Sheet, axes: "Axes", evidence: Evidence, demands: dict[Series, Demand]) -> list[int]:
+def _plot_sizes(
+    canvas: FigureCanvas, axes: "Axes", evidence: Evidence, requests: dict[Series, RunRequest]
+) -> list[int]:
     trials = []
-    for budget, look in zip(BUDGETS, LOOKS, strict=False):
-        demand = demands[random_of(budget)]
-        trials += _plot_accuracy(sheet, axes, evidence, demand, f"{budget} clients", look)
+    for budget, style in zip(BUDGETS, LINE_STYLES, strict=False):
+        request = requests[random_of(budget)]
+        trials += _plot_accuracy(canvas, axes, evidence, request, f"{budget} clients", style)
     return trials
 
 
-def _plot_sets(sheet: Sheet, axes: "Axes", evidence: Evidence, demands: dict[Series, Demand]) -> list[int]:
+def _plot_sets(canvas: FigureCanvas, axes: "Axes", evidence: Evidence, requests: dict[Series, RunRequest]) -> list[int]:
     everybody = random_of(BUDGETS[-1])
     sets = (
         (LAST_FIVE, "set 1: clients 16 to 20", SUBSET_LOOK),
@@ -205,8 +209,8 @@ def _plot_sets(sheet: Sheet, axes: "Axes", evidence: Evidence, demands: dict[Ser
         (OPTIMAL, "set 4: clients 1 to 5", OPTIMAL_LOOK),
     )
     trials = []
-    for series, name, look in sets:
-        trials += _plot_accuracy(sheet, axes, evidence, demands[series], name, look)
+    for series, name, style in sets:
+        trials += _plot_accuracy(canvas, axes, evidence, requests[series], name, style)
     return trials
 
 
@@ -215,14 +219,14 @@ def _plot_losses(axes: "Axes", evidence: Evidence) -> list[int]:
     axes.set_ylabel("training loss (hinge)")
     measured = evidence.measurement("losses", Losses)
     if measured is None:
-        say(axes, "not measured yet: losses")
+        write_in_panel(axes, "not measured yet: losses")
         return []
-    for (budget, losses), look in zip(sorted(measured.losses.items()), LOOKS, strict=False):
+    for (budget, losses), style in zip(sorted(measured.losses.items()), LINE_STYLES, strict=False):
         values = np.array([one.objective for one in losses])
         short = fewer([len(values)], min(TRIALS, evidence.preset.trials or TRIALS))
-        plot_band(axes, values, look, f"{budget} clients: {accuracy_text(values[:, -1])}{short}")
+        plot_band(axes, values, style, f"{budget} clients: {accuracy_text(values[:, -1])}{short}")
         selected = np.array([one.selected for one in losses]).mean(axis=0)
-        axes.plot(np.arange(1, len(selected) + 1), selected, color=look.colour, linestyle=":", linewidth=1.2)
+        axes.plot(np.arange(1, len(selected) + 1), selected, color=style.colour, linestyle=":", linewidth=1.2)
     label = "dotted: the same, over the\nsamples of those who train"
     axes.plot([], [], color=RANDOM_LOOK.colour, linestyle=":", linewidth=1.2, label=label)
     return [len(losses) for losses in measured.losses.values()]

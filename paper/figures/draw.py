@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paper.catalogue import Experiment, Preset
+from paper.evidence import Evidence
 from paper.figures.clients import draw_beliefs, draw_elections, draw_network
 from paper.figures.curves import draw_central, draw_democratized, draw_sets_and_sizes
 from paper.figures.sensitivity import draw_sensitivity
 from paper.figures.sweeps import draw_by_clients, draw_by_many_clients, draw_by_theta
 from paper.figures.table import draw_table
 from paper.figures.theory import draw_complexity, draw_convergence, draw_regret
-from paper.readings import Evidence
-from paper.runner import AbstractLibrary
+from paper.runner import AbstractResultStore
 
 Drawing = Callable[[Experiment, Evidence, Path], list[Path]]
 """Draws an experiment from what is on file into a folder; returns the files it wrote."""
@@ -35,19 +35,19 @@ DRAWINGS: dict[str, Drawing] = {
 """By the name of the experiment."""
 
 
-def draw(experiment: Experiment, library: AbstractLibrary, preset: Preset, folder: Path) -> list[Path]:
+def draw(experiment: Experiment, store: AbstractResultStore, preset: Preset, folder: Path) -> list[Path]:
     """Draw an experiment from the results on file; what is not there yet is named on the figure.
 
     Args:
         experiment: The experiment.
-        library: The results.
+        store: The results.
         preset: How much of them is asked for.
         folder: Where the files go.
 
     Returns:
         The files written: SVG, or Markdown and CSV for a table.
     """
-    return draw_from(experiment, Evidence(library=library, preset=preset), folder)
+    return draw_from(experiment, Evidence(store=store, preset=preset), folder)
 
 
 def draw_from(experiment: Experiment, evidence: Evidence, folder: Path) -> list[Path]:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from fedelect.equations.intervals import Interval
 from paper import published
 from paper.catalogue import MAIN, Experiment
-from paper.figures.sheet import (
+from paper.evidence import Evidence
+from paper.figures.canvas import (
     BP_UCB_LOOK,
     BY_NUMBER_LOOK,
     QUICK_INIT_LOOK,
     interval_text,
     new_sheet,
-    say,
+    write_in_panel,
     write_lines,
 )
 from paper.measurements.sensitivity import LAST, Estimate, Sensitivity, Variant
-from paper.readings import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ AT_RANDOM = ("Quick-Init UCB", "at random")
 BY_NUMBER = ("Quick-Init UCB", "by client number")
 BP_UCB = ("BP-UCB", "at random")
 
-_LOOKS = {AT_RANDOM: (QUICK_INIT_LOOK, 0.94), BY_NUMBER: (BY_NUMBER_LOOK, 1.0), BP_UCB: (BP_UCB_LOOK, 1.06)}
+_LINE_STYLES = {AT_RANDOM: (QUICK_INIT_LOOK, 0.94), BY_NUMBER: (BY_NUMBER_LOOK, 1.0), BP_UCB: (BP_UCB_LOOK, 1.06)}
 """How a selector with a rule for ties is drawn, and by which factor it is set apart from the others."""
 
 _PAPERS_MU = 1.0
@@ -39,22 +39,22 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
     """`sensitivity`: final and running gap to the optimum, and who is elected, against exploration."""
     path = folder / f"{one.name}.svg"
     measured = evidence.measurement("sensitivity", Sensitivity)
-    with new_sheet(path, title=one.title, panels=3, width=11, height=4.8) as sheet:
+    with new_sheet(path, title=one.title, panels=3, width=11, height=4.8) as canvas:
         if measured is None:
-            for axes in sheet.axes:
-                say(axes, "not measured yet: sensitivity")
-            sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
+            for axes in canvas.axes:
+                write_in_panel(axes, "not measured yet: sensitivity")
+            canvas.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
             return [path]
         readings = (
             ("final_gap", f"gap in the {_last(measured)}, % of the optimum"),
             ("running_gap", "gap over all slots, % of the optimum"),
             ("share_of_first_five", "elections of clients 1 to 5, % of all"),
         )
-        for axes, (reading, name) in zip(sheet.axes, readings, strict=True):
+        for axes, (reading, name) in zip(canvas.axes, readings, strict=True):
             _plot_reading(axes, measured, reading)
             axes.set_ylabel(name)
-        sheet.axes[0].legend(loc="upper left")
-        sheet.footer += [
+        canvas.axes[0].legend(loc="upper left")
+        canvas.footer += [
             *_notes(measured, evidence.preset.name),
             "Points of one mu are set apart a little to be seen.",
         ]
@@ -64,16 +64,16 @@ def draw_sensitivity(one: Experiment, evidence: Evidence, folder: Path) -> list[
 
 
 def _plot_reading(axes: "Axes", measured: Sensitivity, reading: str) -> None:
-    for kind, (look, aside) in _LOOKS.items():
+    for kind, (style, aside) in _LINE_STYLES.items():
         own = variants(measured, kind)
         estimates = [_percent(getattr(variant, reading)) for variant in own]
         axes.errorbar(
             [aside * variant.exploration for variant in own],
             [estimate.mean for estimate in estimates],
             yerr=[estimate.half_width or 0.0 for estimate in estimates],
-            color=look.colour,
-            linestyle=look.line,
-            marker=look.marker,
+            color=style.colour,
+            linestyle=style.line,
+            marker=style.marker,
             capsize=3,
             label=f"{kind[0]}, ties {_ties(kind)}",
         )
@@ -133,7 +133,7 @@ def _beside_the_paper(measured: Sensitivity) -> list[str]:
 def _smallest_gaps(measured: Sensitivity) -> list[str]:
     """Which mu loses least, for each selector."""
     said = []
-    for kind in _LOOKS:
+    for kind in _LINE_STYLES:
         own = variants(measured, kind)
         if not own:
             continue

@@ -9,23 +9,23 @@ from fedelect.equations.intervals import mean_interval
 from fedelect.vocabulary import Floats
 from paper.blocks import Curves
 from paper.catalogue import CLIENT_COUNTS, Experiment, bp_ucb, frugal_quick_init, quick_init
-from paper.figures.sheet import (
+from paper.evidence import Evidence, final_accuracy, last_opinion
+from paper.figures.canvas import (
     BP_UCB_LOOK,
     FRUGAL_LOOK,
     QUICK_INIT_LOOK,
-    Look,
+    LineStyle,
     fewer,
     legend_below,
     new_sheet,
     trials_text,
 )
-from paper.readings import Evidence, final_accuracy, last_opinion
-from paper.series import Demand, Series, World
+from paper.series import RunRequest, Series, World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_METHODS: tuple[tuple[str, Callable[[World], Series], Look, float], ...] = (
+_METHODS: tuple[tuple[str, Callable[[World], Series], LineStyle, float], ...] = (
     ("Quick-Init UCB", quick_init, QUICK_INIT_LOOK, -0.08),
     ("Quick-Init UCB with μ = 0.01", frugal_quick_init, FRUGAL_LOOK, 0.0),
     ("BP-UCB", bp_ucb, BP_UCB_LOOK, 0.08),
@@ -64,14 +64,14 @@ class _Line:
 
     Attributes:
         name: Of the method.
-        look: How it is drawn.
+        style: How it is drawn.
         offset: By how much it is set apart from the others.
         planned: Trials planned in each world.
         curves: What is on file, by world; None where nothing is.
     """
 
     name: str
-    look: Look
+    style: LineStyle
     offset: float
     planned: int
     curves: dict[World, Curves | None]
@@ -93,7 +93,9 @@ def draw_by_clients(one: Experiment, evidence: Evidence, folder: Path) -> list[P
 
 def draw_by_many_clients(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`Pre2Slot`: the paper says accuracy, not average accuracy, so both are drawn."""
-    largest = next(demand for demand in one.demands if demand.series == quick_init(World(clients=CLIENT_COUNTS[-1])))
+    largest = next(
+        request for request in one.requests if request.series == quick_init(World(clients=CLIENT_COUNTS[-1]))
+    )
     on_file = evidence.curves(largest.series, slots=largest.slots, trials=largest.trials) is not None
     return _draw_sweep(
         one,
@@ -118,44 +120,44 @@ def _draw_sweep(
     also: str = "",
 ) -> list[Path]:
     path = folder / f"{one.name}.svg"
-    demands = {demand.series: demand for demand in one.at(evidence.preset)}
-    worlds = list(dict.fromkeys(series.world for series in demands))
-    slots = next(iter(demands.values())).slots
-    lines = _lines(evidence, demands, worlds)
-    title = title.replace(f"T = {one.demands[0].slots}", f"T = {slots}")  # a preset may cut the runs short
+    requests = {request.series: request for request in one.at(evidence.preset)}
+    worlds = list(dict.fromkeys(series.world for series in requests))
+    slots = next(iter(requests.values())).slots
+    lines = _lines(evidence, requests, worlds)
+    title = title.replace(f"T = {one.requests[0].slots}", f"T = {slots}")  # a preset may cut the runs short
     width = 7.2 if len(readings) == 1 else 10.0
-    with new_sheet(path, title=title, panels=len(readings), width=width, height=5.0, share_y=True) as sheet:
-        for axes, (name, reading) in zip(sheet.axes, readings, strict=True):
+    with new_sheet(path, title=title, panels=len(readings), width=width, height=5.0, share_y=True) as canvas:
+        for axes, (name, reading) in zip(canvas.axes, readings, strict=True):
             _plot_lines(axes, lines, worlds, reading)
             axes.set_xticks(range(len(worlds)), [setting.text(world) for world in worlds])
             axes.set_xlim(-0.5, len(worlds) - 0.5)
             axes.set_xlabel(setting.name)
             axes.set_ylabel(name)
         if any(line.trials for line in lines):
-            legend_below(sheet.axes[0], columns=1)
+            legend_below(canvas.axes[0], columns=1)
         for line in lines:
             gaps = [setting.text(world) for world, curves in line.curves.items() if curves is None]
-            sheet.missing += [f"{line.name} at {setting.symbol} = {', '.join(gaps)}"] if gaps else []
+            canvas.missing += [f"{line.name} at {setting.symbol} = {', '.join(gaps)}"] if gaps else []
         ours = "The paper has μ = 1 for Quick-Init UCB and 0.01 for BP-UCB; Quick-Init UCB with BP-UCB's μ is ours."
-        sheet.footer += [
+        canvas.footer += [
             trials_text(evidence.preset.name, [count for line in lines for count in line.trials], slots),
             "Bars: 95 % intervals over trials. The vertical axis does not begin at 0. The paper shows this figure "
             "without stating numbers.",
-            " ".join(filter(None, [also, ours if frugal_quick_init(worlds[0]) in demands else ""])),
+            " ".join(filter(None, [also, ours if frugal_quick_init(worlds[0]) in requests else ""])),
         ]
     return [path]
 
 
-def _lines(evidence: Evidence, demands: dict[Series, Demand], worlds: list[World]) -> list[_Line]:
+def _lines(evidence: Evidence, requests: dict[Series, RunRequest], worlds: list[World]) -> list[_Line]:
     """The methods that are asked for."""
     lines = []
-    for name, make, look, offset in _METHODS:
-        if make(worlds[0]) not in demands:
+    for name, make, style, offset in _METHODS:
+        if make(worlds[0]) not in requests:
             continue
-        own = [demands[make(world)] for world in worlds]
-        on_file = [evidence.curves(demand.series, slots=demand.slots, trials=demand.trials) for demand in own]
+        own = [requests[make(world)] for world in worlds]
+        on_file = [evidence.curves(request.series, slots=request.slots, trials=request.trials) for request in own]
         curves = dict(zip(worlds, on_file, strict=True))
-        lines.append(_Line(name, look, offset, max(demand.trials for demand in own), curves))
+        lines.append(_Line(name, style, offset, max(request.trials for request in own), curves))
     return lines
 
 
@@ -170,10 +172,10 @@ def _plot_lines(axes: "Axes", lines: Sequence[_Line], worlds: list[World], readi
             [place + line.offset for place in range(len(worlds))],
             [interval.mean for interval in intervals],  # nan breaks the line
             yerr=[interval.half_width or 0.0 for interval in intervals],
-            color=line.look.colour,
-            linestyle=line.look.line,
+            color=line.style.colour,
+            linestyle=line.style.line,
             linewidth=1.0,
-            marker=line.look.marker,
+            marker=line.style.marker,
             capsize=3,
             label=f"{line.name}{fewer(line.trials, line.planned) or fewest}",
         )

@@ -10,8 +10,8 @@ import numpy as np
 from fedelect.equations.intervals import Interval, mean_interval
 from paper import published
 from paper.catalogue import OPTIMAL, RANDOM, TARGETS, Experiment, bp_ucb, quick_init
-from paper.figures.sheet import fewer, interval_text, trials_text, write_lines
-from paper.readings import Evidence, slots_to_target
+from paper.evidence import Evidence, slots_to_target
+from paper.figures.canvas import fewer, interval_text, trials_text, write_lines
 from paper.series import Series
 
 ALGORITHMS: dict[str, tuple[str, Series]] = {
@@ -62,7 +62,7 @@ def table_cell(evidence: Evidence, series: Series, target: float, *, slots: int,
 
 def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`comparison_table` as Markdown and CSV."""
-    demands = {demand.series: demand for demand in one.at(evidence.preset)}
+    requests = {request.series: request for request in one.at(evidence.preset)}
     lines = [
         "| target | algorithm | slots, paper | slots, ours | reached | accuracy there, paper | accuracy there, ours |"
     ]
@@ -73,8 +73,8 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     missing, trials, longest = [], [], 0
     for target in TARGETS:
         for key, (name, series) in ALGORITHMS.items():
-            demand, said = demands[series], published.TABLE[key][target]
-            cell = table_cell(evidence, series, target, slots=demand.slots, trials=demand.trials)
+            request, said = requests[series], published.TABLE[key][target]
+            cell = table_cell(evidence, series, target, slots=request.slots, trials=request.trials)
             dash = "-" if said.accuracy is None else f"{said.accuracy:.4f}"
             if cell is None:
                 missing.append(name)
@@ -85,23 +85,23 @@ def draw_table(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
             longest = max(longest, cell.horizon)
             accuracy = interval_text(cell.accuracy, 4)
             lines.append(
-                f"| {target:g} | {name}{fewer([count], demand.trials)} | {said.slots:.2f} "
+                f"| {target:g} | {name}{fewer([count], request.trials)} | {said.slots:.2f} "
                 f"| {interval_text(cell.slots, 2)} "
-                f"| {cell.reached} of {count}{_horizon(cell, demands[RANDOM].slots)} | {dash} "
+                f"| {cell.reached} of {count}{_horizon(cell, requests[RANDOM].slots)} | {dash} "
                 f"| {accuracy if cell.reached else f'- (at T: {accuracy})'} |"
             )
             rows.writerow(_row(target, key, said, cell, evidence.preset.name))
-    slots = max([longest, *(demand.slots for demand in demands.values())])
+    slots = max([longest, *(request.slots for request in requests.values())])
     notes = [
         f"{trials_text(evidence.preset.name, trials, slots)}; ± is the 95 % interval over trials. A trial that never "
         "reaches the target counts as T slots, and its accuracy at T is taken, as the paper seems to do.",
     ]
     if missing:
         notes.append(f"not run yet: {', '.join(dict.fromkeys(missing))}")
-    page, sheet = folder / f"{one.name}.md", folder / f"{one.name}.csv"
+    page, canvas = folder / f"{one.name}.md", folder / f"{one.name}.csv"
     write_lines(page, [*lines, "", *notes])
-    write_lines(sheet, text.getvalue().splitlines())
-    return [page, sheet]
+    write_lines(canvas, text.getvalue().splitlines())
+    return [page, canvas]
 
 
 def _row(target: float, key: str, said: published.TableCell, cell: Cell, preset: str) -> list[object]:

@@ -10,26 +10,26 @@ import numpy as np
 
 from fedelect.equations import theory
 from paper.catalogue import Experiment
-from paper.figures.sheet import (
+from paper.evidence import Evidence
+from paper.figures.canvas import (
     BP_UCB_LOOK,
-    LOOKS,
+    LINE_STYLES,
     QUICK_INIT_LOOK,
     RANDOM_LOOK,
-    Look,
+    LineStyle,
     legend_below,
     new_sheet,
-    say,
+    write_in_panel,
 )
 from paper.measurements.complexity import ComplexityTable
 from paper.measurements.convergence import ConvergenceTable
 from paper.measurements.regret import Regret, RegretCurve, RegretWorld
 from paper.published import COUPLING_SCALE
-from paper.readings import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOOKS = {"Quick-Init UCB": QUICK_INIT_LOOK, "BP-UCB": BP_UCB_LOOK}
+_LINE_STYLES = {"Quick-Init UCB": QUICK_INIT_LOOK, "BP-UCB": BP_UCB_LOOK}
 
 _HIDES = 0.01
 """Curves that differ by less than this share of their height hide each other."""
@@ -46,17 +46,17 @@ def draw_regret(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]
     """`regret`: what was lost, what the theorems allow, and what T slots can lose at all; both axes logarithmic."""
     path = folder / f"{one.name}.svg"
     regret = evidence.measurement("regret", Regret)
-    with new_sheet(path, title=one.title, panels=2, width=10.4, height=7.4) as sheet:
+    with new_sheet(path, title=one.title, panels=2, width=10.4, height=7.4) as canvas:
         if regret is None:
-            for axes in sheet.axes:
-                say(axes, "not measured yet: regret")
-            sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
+            for axes in canvas.axes:
+                write_in_panel(axes, "not measured yet: regret")
+            canvas.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
             return [path]
         curves = [curve for world in regret.worlds for curve in world.curves]
-        for axes, world in zip(sheet.axes, regret.worlds, strict=True):
+        for axes, world in zip(canvas.axes, regret.worlds, strict=True):
             _draw_world(axes, world, sorted({(curve.selector, curve.exploration) for curve in curves}))
         counts = sorted({curve.trials for curve in curves})
-        sheet.footer += [
+        canvas.footer += [
             f"preset {evidence.preset.name}: {counts[0]} to {counts[-1]} trials, T = "
             f"{', '.join(f'{slots:,}' for slots in sorted({curve.slots[-1] for curve in curves}))}; runs on atlases, "
             "for whose tables optimum, gaps and regret are exact. A bound at or above T R_max is vacuous: every run "
@@ -97,7 +97,7 @@ def resting_on(world: RegretWorld) -> str:
 def conditions(curves: list[RegretCurve]) -> list[str]:
     """What the proofs suppose and the runs do not meet, a line for each selector and condition."""
     lines = []
-    for selector in _LOOKS:
+    for selector in _LINE_STYLES:
         own = [curve for curve in curves if curve.selector == selector]
         for sentence in dict.fromkeys(sentence for curve in own for sentence in curve.violated):
             whose = sorted({curve.exploration for curve in own if sentence in curve.violated})
@@ -110,27 +110,29 @@ def conditions(curves: list[RegretCurve]) -> list[str]:
 def _draw_world(axes: "Axes", world: RegretWorld, known: list[tuple[str, float]]) -> None:
     """A panel; `known` are the selectors and explorations of all panels, so that each looks the same in both."""
     for curve in world.curves:
-        look = _LOOKS[curve.selector]
+        style = _LINE_STYLES[curve.selector]
         explorations = [exploration for selector, exploration in known if selector == curve.selector]
         first = curve.exploration == explorations[0]
         slots, mean, half = np.array(curve.slots), np.array(curve.mean), np.array(curve.half_width)
         axes.plot(
             slots,
             mean,
-            color=look.colour,
-            linestyle=look.line if first else ":",
+            color=style.colour,
+            linestyle=style.line if first else ":",
             linewidth=1.6,
-            marker=look.marker,
+            marker=style.marker,
             markersize=4 if first else 8,
-            markerfacecolor=look.colour if first else "none",
+            markerfacecolor=style.colour if first else "none",
             markevery=(0 if first else 4, 8),
             label=f"{curve.selector}, mu = {curve.exploration:.3g}: {mean[-1]:.4g} ± {half[-1]:.2g} "
             f"({curve.trials} trials)",
         )
-        axes.fill_between(slots, np.maximum(mean - half, 1e-9), mean + half, color=look.colour, alpha=0.18, linewidth=0)
-    for selector, look in _LOOKS.items():
+        axes.fill_between(
+            slots, np.maximum(mean - half, 1e-9), mean + half, color=style.colour, alpha=0.18, linewidth=0
+        )
+    for selector, style in _LINE_STYLES.items():
         curve = next(curve for curve in world.curves if curve.selector == selector)
-        _draw_bound(axes, curve, look)
+        _draw_bound(axes, curve, style)
     longest = max(world.curves, key=lambda curve: curve.slots[-1])
     axes.plot(longest.slots, longest.ceiling, color=RANDOM_LOOK.colour, linewidth=1.0, label="T R_max")
     axes.set_xscale("log")
@@ -147,22 +149,22 @@ def _draw_world(axes: "Axes", world: RegretWorld, known: list[tuple[str, float]]
     legend_below(axes, columns=1)  # bounds lie high, curves low: no room between
 
 
-def _draw_bound(axes: "Axes", curve: RegretCurve, look: Look) -> None:
+def _draw_bound(axes: "Axes", curve: RegretCurve, style: LineStyle) -> None:
     slots, bound, ceiling = np.array(curve.slots), np.array(curve.bound), np.array(curve.ceiling)
     said = "vacuous up to T" if curve.vacuous else f"not vacuous by T = {slots[bound < ceiling][0]:,}"
     label = f"{curve.theorem}, bound for {curve.selector}: {said}"
-    axes.plot(slots[1:], bound[1:], color=look.colour, linewidth=0.9, linestyle=(0, (8, 3)), label=label)
+    axes.plot(slots[1:], bound[1:], color=style.colour, linewidth=0.9, linestyle=(0, (8, 3)), label=label)
 
 
 def draw_convergence(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
     """`convergence`: on how many topologies each condition promises convergence, and on how many it happens."""
     path = folder / f"{one.name}.svg"
     table = evidence.measurement("convergence", ConvergenceTable)
-    with new_sheet(path, title=one.title) as sheet:
-        (axes,) = sheet.axes
+    with new_sheet(path, title=one.title) as canvas:
+        (axes,) = canvas.axes
         if table is None:
-            say(axes, "not measured yet: convergence")
-            sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
+            write_in_panel(axes, "not measured yet: convergence")
+            canvas.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
             return [path]
         scales = [row.scale for row in table.rows]
         counts = {
@@ -172,15 +174,15 @@ def draw_convergence(one: Experiment, evidence: Evidence, folder: Path) -> list[
             f"settled within {table.rounds} rounds": [row.settled for row in table.rows],
             "settled within 10 rounds": [row.settled_in_ten for row in table.rows],
         }
-        for number, ((name, values), look) in enumerate(zip(counts.items(), LOOKS, strict=False)):
+        for number, ((name, values), style) in enumerate(zip(counts.items(), LINE_STYLES, strict=False)):
             thick = len(counts) - number  # where lines coincide, the lower ones show at the sides of the upper ones
             axes.plot(
                 scales,
                 values,
-                color=look.colour,
-                linestyle=look.line,
+                color=style.colour,
+                linestyle=style.line,
                 linewidth=0.3 + 0.8 * thick,
-                marker=look.marker,
+                marker=style.marker,
                 markersize=3.5 + 1.5 * thick,
                 label=name,
             )
@@ -197,7 +199,7 @@ def draw_convergence(one: Experiment, evidence: Evidence, folder: Path) -> list[
         axes.set_xlabel("C of the coupling -C d^β")
         axes.set_ylabel(f"topologies, of {table.rows[0].topologies}")
         legend_below(axes)
-        sheet.footer += [
+        canvas.footer += [
             f"preset {evidence.preset.name}: {table.rows[0].topologies} trials, each a topology of N = {table.clients} "
             f"clients with random opinions, for each C; no slots. Settled: residual below {table.tolerance:g}.",
             "Markers: the C that were tried; the lines between them only lead the eye.",
@@ -209,29 +211,29 @@ def draw_complexity(one: Experiment, evidence: Evidence, folder: Path) -> list[P
     """`complexity`: the paper's operations, and the time a decision takes here."""
     path = folder / f"{one.name}.svg"
     table = evidence.measurement("complexity", ComplexityTable)
-    with new_sheet(path, title=one.title, panels=2, width=11) as sheet:
+    with new_sheet(path, title=one.title, panels=2, width=11) as canvas:
         if table is None:
-            for axes in sheet.axes:
-                say(axes, "not measured yet: complexity")
-            sheet.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
+            for axes in canvas.axes:
+                write_in_panel(axes, "not measured yet: complexity")
+            canvas.footer.append(f"preset {evidence.preset.name}: 0 trials so far")
             return [path]
-        counted, measured = sheet.axes
+        counted, measured = canvas.axes
         clients = [row.clients for row in table.rows]
         operations = (
             ("Quick-Init UCB: T |A|²", [row.quick_init_operations for row in table.rows], QUICK_INIT_LOOK),
             ("BP-UCB: T N³", [row.bp_ucb_operations for row in table.rows], BP_UCB_LOOK),
         )
-        for name, counts, look in operations:
-            counted.plot(clients, counts, color=look.colour, linestyle=look.line, marker=look.marker, label=name)
+        for name, counts, style in operations:
+            counted.plot(clients, counts, color=style.colour, linestyle=style.line, marker=style.marker, label=name)
         times = (
             ("Quick-Init UCB", [row.quick_init_ms for row in table.rows], QUICK_INIT_LOOK),
             ("BP-UCB", [row.bp_ucb_ms for row in table.rows], BP_UCB_LOOK),
         )
-        for name, milliseconds, look in times:
+        for name, milliseconds, style in times:
             middle = [statistics.median(row) for row in milliseconds]
             fastest = [median - min(row) for median, row in zip(middle, milliseconds, strict=True)]
             slowest = [max(row) - median for median, row in zip(middle, milliseconds, strict=True)]
-            bars = {"color": look.colour, "linestyle": look.line, "marker": look.marker, "capsize": 3}
+            bars = {"color": style.colour, "linestyle": style.line, "marker": style.marker, "capsize": 3}
             measured.errorbar(clients, middle, yerr=[fastest, slowest], label=name, **bars)
         for axes, name in ((counted, "operations, as the paper counts them"), (measured, "ms a decision, median")):
             axes.set_xscale("log")
@@ -239,7 +241,7 @@ def draw_complexity(one: Experiment, evidence: Evidence, folder: Path) -> list[P
             axes.set_xlabel("number of clients N")
             axes.set_ylabel(name)
             axes.legend(loc="upper left")
-        sheet.footer += [
+        canvas.footer += [
             f"preset {evidence.preset.name}: {len(table.rows[0].quick_init_ms)} trials (repetitions) for each N, T = "
             f"{table.slots} decisions after the cold start, K = {table.budget}. Right: ask and tell on one machine; "
             "bars from the fastest to the slowest repetition; trust orders of magnitude.",

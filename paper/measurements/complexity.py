@@ -64,7 +64,7 @@ class ComplexityTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 def measure_complexity(context: Context, parts: MeasurementParts) -> ComplexityTable:
     """Let both selectors decide T times on random opinions and take the time. The times are this machine's."""
-    budget, seed = context.library.base.budget, context.library.seed
+    budget, seed = context.store.base.budget, context.store.seed
     slots = min(SLOTS, context.preset.slots or SLOTS)
     counts, repetitions = (*CLIENT_COUNTS, *BEYOND), range(min(REPETITIONS, context.preset.trials or REPETITIONS))
     requests = {

@@ -8,7 +8,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.scenario import Dataset
 from paper.catalogue import Preset
 from paper.measurements.parts import Progress
-from paper.runner import Library
+from paper.runner import ResultStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,14 +16,14 @@ class Context:
     """The scenario with its data, how much to do, and where an atlas of the main world is.
 
     Attributes:
-        library: Scenario, data, seed and results.
+        store: Scenario, data, seed and results.
         preset: How much to do.
         workers: Processes.
         atlas: The atlas of the main world, or None if there is none.
         progress: Told (parts finished, parts in all) of the measurement under way.
     """
 
-    library: Library
+    store: ResultStore
     preset: Preset
     workers: int = 1
     atlas: Path | None = None
@@ -36,9 +36,9 @@ class Context:
         Raises:
             ConfigurationError: There is an atlas in their place.
         """
-        if not isinstance(self.library.ground, Dataset):
+        if not isinstance(self.store.source, Dataset):
             raise ConfigurationError("this is measured by training, which an atlas cannot; leave --on-atlas out")
-        return self.library.ground
+        return self.store.source
 
     def atlas_path(self) -> Path:
         """The atlas of the main world.
@@ -48,7 +48,7 @@ class Context:
         """
         if self.atlas is None:
             raise ConfigurationError("this is measured on the atlas of the main world, and there is none; give --atlas")
-        if load_atlas(self.atlas).config != self.library.base:
+        if load_atlas(self.atlas).config != self.store.base:
             raise ConfigurationError(
                 f"{self.atlas} is an atlas of another scenario than the one reproduced; "
                 f"`fedelect atlas build paper` makes the right one"

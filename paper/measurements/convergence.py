@@ -69,10 +69,10 @@ class ConvergenceTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 def measure_convergence(context: Context, parts: MeasurementParts) -> ConvergenceTable:
     """Draw topologies of the main world and random opinions, and run belief propagation with each C."""
-    library = context.library
-    config = library.base
+    store = context.store
+    config = store.base
     count = TOPOLOGIES if context.preset.trials is None else 5 * context.preset.trials
-    make = functools.partial(_row, count=count, config=config, seed=library.seed)
+    make = functools.partial(_row, count=count, config=config, seed=store.seed)
     made = parts.compute(ConvergenceRow, make, {f"C = {scale:g}": (scale,) for scale in SCALES})
     return ConvergenceTable(clients=config.clients, tolerance=TOLERANCE, rounds=ROUNDS, rows=list(made.values()))
 

@@ -49,17 +49,17 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def measure_losses(context: Context, parts: MeasurementParts) -> Losses:
     """Train one slot of each trial with random cohorts of each size, by the plain loop, which reports losses."""
     trials = min(TRIALS, context.preset.trials or TRIALS)
-    library = context.library
-    sizes = [budget for budget in BUDGETS if budget <= library.base.clients]
+    store = context.store
+    sizes = [budget for budget in BUDGETS if budget <= store.base.clients]
     requests = {
         f"{budget} clients, trials from {first}": (
-            World(budget=budget).config(library.base),
+            World(budget=budget).config(store.base),
             list(range(first, min(first + TOGETHER, trials))),
         )
         for budget in sizes
         for first in range(0, trials, TOGETHER)
     }
-    make = functools.partial(_losses, dataset=context.dataset, seed=library.seed)
+    make = functools.partial(_losses, dataset=context.dataset, seed=store.seed)
     made = parts.compute(list[RoundLosses], make, requests)
     losses: dict[int, list[RoundLosses]] = {budget: [] for budget in sizes}
     for name, (config, _) in requests.items():

@@ -22,7 +22,7 @@ from paper.measurements.optimum import Optimum, measure_optimum
 from paper.measurements.parts import MeasurementParts
 from paper.measurements.regret import Regret, measure_regret
 from paper.measurements.sensitivity import Sensitivity, measure_sensitivity
-from paper.runner import AbstractLibrary
+from paper.runner import AbstractResultStore
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -93,12 +93,12 @@ def measurement_path(folder: Path, name: str) -> Path:
 
 
 def read_measurement(
-    library: AbstractLibrary, preset: Preset, name: str, kind: type[_Kind], *, atlas: str | None = None
+    store: AbstractResultStore, preset: Preset, name: str, kind: type[_Kind], *, atlas: str | None = None
 ) -> _Kind | None:
     """What is on file, or None if nothing is.
 
     Args:
-        library: The results.
+        store: The results.
         preset: How much is asked for.
         name: Which measurement.
         kind: Its type.
@@ -109,7 +109,7 @@ def read_measurement(
         RunMismatchError: It was made with another scenario, other data, another seed, other settings, another atlas or
             at another size.
     """
-    path = measurement_path(library.folder, name)
+    path = measurement_path(store.folder, name)
     if not path.exists():
         return None
     try:
@@ -117,7 +117,7 @@ def read_measurement(
         value = msgspec.json.decode(kept.value, type=kind)
     except msgspec.MsgspecError as error:
         raise _unreadable(path, error) from error
-    expected = _key(library, preset, name, atlas if atlas is not None else kept.about.atlas)
+    expected = _key(store, preset, name, atlas if atlas is not None else kept.about.atlas)
     for field in MeasurementKey.__struct_fields__:
         if field != "versions" and getattr(kept.about, field) != getattr(expected, field):
             raise RunMismatchError(
@@ -145,7 +145,7 @@ def made_with(folder: Path, name: str) -> str | None:
     path = measurement_path(folder, name)
     if not path.exists():
         return None
-    return ", ".join(f"{library} {number}" for library, number in _read(path).about.versions.items())
+    return ", ".join(f"{name} {number}" for name, number in _read(path).about.versions.items())
 
 
 def _read(path: Path) -> _Kept:
@@ -160,12 +160,12 @@ def _unreadable(path: Path, error: Exception) -> RunError:
 
 
 def keep_measurement(
-    library: AbstractLibrary, preset: Preset, name: str, value: msgspec.Struct, *, atlas: str | None = None
+    store: AbstractResultStore, preset: Preset, name: str, value: msgspec.Struct, *, atlas: str | None = None
 ) -> None:
     """Write a measurement, all or nothing, with what it was made with."""
-    path = measurement_path(library.folder, name)
+    path = measurement_path(store.folder, name)
     make_folder(path.parent)
-    kept = _Kept(about=_key(library, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
+    kept = _Kept(about=_key(store, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
     replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=1), b"\n")
 
 
@@ -178,24 +178,24 @@ def is_measured(name: str, context: Context) -> bool:
         RunError: What is on file cannot be read, or was made with something else.
     """
     kind = MEASUREMENTS[name].kind
-    return read_measurement(context.library, context.preset, name, kind, atlas=_atlas(name, context)) is not None
+    return read_measurement(context.store, context.preset, name, kind, atlas=_atlas(name, context)) is not None
 
 
 def measure(name: str, context: Context) -> None:
     """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
     if is_measured(name, context):
         return
-    library, preset, atlas = context.library, context.preset, _atlas(name, context)
-    folder = measurement_path(library.folder, name).with_suffix(".parts")
-    key = msgspec.to_builtins(_key(library, preset, name, atlas))
-    store = PartStore(folder, key, what=f"the measurement {name}", start_over=True)
+    store, preset, atlas = context.store, context.preset, _atlas(name, context)
+    folder = measurement_path(store.folder, name).with_suffix(".parts")
+    key = msgspec.to_builtins(_key(store, preset, name, atlas))
+    part_store = PartStore(folder, key, what=f"the measurement {name}", start_over=True)
     try:
-        parts = MeasurementParts(store, context.workers, context.progress)
-        keep_measurement(library, preset, name, MEASUREMENTS[name].make(context, parts), atlas=atlas)
+        parts = MeasurementParts(part_store, context.workers, context.progress)
+        keep_measurement(store, preset, name, MEASUREMENTS[name].make(context, parts), atlas=atlas)
     except BaseException:
-        store.close()
+        part_store.close()
         raise
-    store.discard()
+    part_store.discard()
 
 
 def _atlas(name: str, context: Context) -> str | None:
@@ -203,11 +203,11 @@ def _atlas(name: str, context: Context) -> str | None:
     return load_atlas(context.atlas_path()).digest if MEASUREMENTS[name].on_atlas else None
 
 
-def _key(library: AbstractLibrary, preset: Preset, name: str, atlas: str | None) -> MeasurementKey:
+def _key(store: AbstractResultStore, preset: Preset, name: str, atlas: str | None) -> MeasurementKey:
     return MeasurementKey(
-        scenario=_as_read(library.base),
-        data_digest=library.data_digest,
-        seed=library.seed,
+        scenario=_as_read(store.base),
+        data_digest=store.data_digest,
+        seed=store.seed,
         trials=preset.trials,
         slots=preset.slots,
         settings=_as_read(MEASUREMENTS[name].settings),

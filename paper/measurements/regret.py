@@ -203,10 +203,10 @@ def measure_regret(context: Context, parts: MeasurementParts) -> Regret:
     """Play on the atlas of the main world, and on one of a small world that is built first."""
     trials = min(TRIALS, context.preset.trials or TRIALS)
     main_slots = min(MAIN_SLOTS, context.preset.slots or MAIN_SLOTS)
-    main_path, seed = context.atlas_path(), context.library.seed
-    small_path = context.library.folder / "measurements" / "small-world.npz"
+    main_path, seed = context.atlas_path(), context.store.seed
+    small_path = context.store.folder / "measurements" / "small-world.npz"
     make_folder(small_path.parent)
-    plan = AtlasPlan(config=small_world(context.library.base), seed=seed, seeds=SMALL_SEEDS)
+    plan = AtlasPlan(config=small_world(context.store.base), seed=seed, seeds=SMALL_SEEDS)
     small_atlas = build_atlas(plan, context.dataset, small_path, workers=1)
     requests: dict[str, tuple[object, ...]] = {}
     names: dict[tuple[str, Player], list[str]] = {}

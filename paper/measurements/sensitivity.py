@@ -87,7 +87,7 @@ def measure_sensitivity(context: Context, parts: MeasurementParts) -> Sensitivit
     slots = min(SLOTS, context.preset.slots or SLOTS)
     atlas = load_atlas(path)
     requests = {
-        ", ".join(map(str, variant)): (path, *variant, trials, slots, context.library.seed) for variant in _variants()
+        ", ".join(map(str, variant)): (path, *variant, trials, slots, context.store.seed) for variant in _variants()
     }
     variants = list(parts.compute(Variant, _variant, requests).values())
     return Sensitivity(trials=trials, slots=slots, optimum=table_truth(atlas).optimum.mean, variants=variants)

@@ -4,19 +4,19 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from paper import LibraryOnFile, committed_library, committed_library_on_atlas
+from paper import ResultStoreOnFile, committed_results, committed_results_on_atlas
 
 ROOT = Path(__file__).parents[2]
 
 
-def committed(folder: Path) -> LibraryOnFile:
+def committed(folder: Path) -> ResultStoreOnFile:
     """The trained results among the tracked files of paper/results/."""
-    return committed_library(tracked(folder))
+    return committed_results(tracked(folder))
 
 
-def committed_on_atlas(folder: Path) -> LibraryOnFile:
+def committed_on_atlas(folder: Path) -> ResultStoreOnFile:
     """The results on the atlas among them."""
-    return committed_library_on_atlas(tracked(folder))
+    return committed_results_on_atlas(tracked(folder))
 
 
 def tracked(folder: Path) -> Path:

@@ -1,13 +1,13 @@
-"""A library of the whole catalogue at a tiny size, filled once for all tests that only read it."""
+"""A store of the whole catalogue at a tiny size, filled once for all tests that only read it."""
 
 import pytest
 
-from paper import Library
-from paper.tests.small_library import fill, small_library
+from paper import ResultStore
+from paper.tests.small_store import fill, small_store
 
 
 @pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    library = small_library(tmp_path_factory.mktemp("small") / "results")
-    fill(library)
-    return library
+def filled(tmp_path_factory: pytest.TempPathFactory) -> ResultStore:
+    store = small_store(tmp_path_factory.mktemp("small") / "results")
+    fill(store)
+    return store

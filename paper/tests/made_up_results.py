@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paper import AbstractLibrary, Demand, Series
+from paper import AbstractResultStore, RunRequest, Series
 from paper.blocks import Block, write_block
 from paper.player import block_key
 
 
 def put(
-    library: AbstractLibrary,
+    store: AbstractResultStore,
     series: Series,
     opinions: ArrayLike,
     *,
@@ -19,10 +19,10 @@ def put(
     untrained: float = 0.1,
     **beliefs: Any,
 ) -> None:
-    """Keep (trials, T) opinions as the results of a series, in blocks of the library's size.
+    """Keep (trials, T) opinions as the results of a series, in blocks of the store's size.
 
     Args:
-        library: Where to keep them.
+        store: Where to keep them.
         series: The series.
         opinions: (trials, T).
         cohorts: (trials, T, K), or (K,) for all slots; the first K clients if None.
@@ -33,10 +33,10 @@ def put(
     budget = series.world.budget
     shape = (*values.shape, budget)
     elected = np.broadcast_to(np.arange(budget) if cohorts is None else np.asarray(cohorts), shape).astype(np.uint8)
-    for task in library.tasks([Demand(series=series, trials=len(values), slots=values.shape[1])]):
-        members = slice(task.first_trial, task.first_trial + library.block)
+    for task in store.tasks([RunRequest(series=series, trials=len(values), slots=values.shape[1])]):
+        members = slice(task.first_trial, task.first_trial + store.block)
         block = Block(
-            key=block_key(task, library.data_digest, "made-up"),
+            key=block_key(task, store.data_digest, "made-up"),
             first_trial=task.first_trial,
             untrained=untrained,
             cohorts=elected[members],

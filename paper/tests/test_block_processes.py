@@ -13,28 +13,28 @@ import pytest
 from tests.worlds import digits
 
 from fedelect.errors import RunLockedError
-from paper.runner import Library, play
-from paper.series import Demand
-from paper.tests.test_kept_results import BP, QUICK, library
+from paper.runner import ResultStore, play
+from paper.series import RunRequest
+from paper.tests.test_kept_results import BP, QUICK, store
 
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from paper.tests.test_kept_results import BP, QUICK, library
+from paper.tests.test_kept_results import BP, QUICK, store
 from paper.runner import play
-from paper.series import Demand
+from paper.series import RunRequest
 from tests.worlds import digits
-kept = library(Path(sys.argv[1]))
-tasks = kept.missing([Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)])
+kept = store(Path(sys.argv[1]))
+tasks = kept.missing([RunRequest(series=series, trials=8, slots=8) for series in (QUICK, BP)])
 with kept.writing():
     play(tasks, digits(), workers=2, finished=lambda task: (print("finished", flush=True), time.sleep(1.0)))
 """
-DEMANDS = [Demand(series=series, trials=8, slots=8) for series in (QUICK, BP)]
+REQUESTS = [RunRequest(series=series, trials=8, slots=8) for series in (QUICK, BP)]
 
 
 @contextlib.contextmanager
-def playing_in_another_process(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", list[int]]]:
-    """A process that plays `DEMANDS` with two workers and has finished a block; with the numbers of its workers."""
+def play_in_another_process(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", list[int]]]:
+    """A process that plays `REQUESTS` with two workers and has finished a block; with the numbers of its workers."""
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     with subprocess.Popen(
@@ -63,13 +63,13 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def goes_on(kept: Library) -> None:
+def goes_on(kept: ResultStore) -> None:
     """The rest is played, and what was finished is left as it was."""
-    before = {task.path: task.path.stat().st_mtime_ns for task in kept.tasks(DEMANDS) if task.path.exists()}
+    before = {task.path: task.path.stat().st_mtime_ns for task in kept.tasks(REQUESTS) if task.path.exists()}
     assert before
     with kept.writing():
-        play(kept.missing(DEMANDS), digits(), workers=1)
-    assert not kept.missing(DEMANDS)
+        play(kept.missing(REQUESTS), digits(), workers=1)
+    assert not kept.missing(REQUESTS)
     for written, at in before.items():
         assert written.stat().st_mtime_ns == at
 
@@ -83,29 +83,29 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
     [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.integration) for one in (signal.SIGINT, signal.SIGTERM))],
 )
 def test_workers_end_with_their_parent_and_nothing_finished_is_lost(sent: signal.Signals, tmp_path: Path) -> None:
-    with playing_in_another_process(tmp_path) as (process, workers):
+    with play_in_another_process(tmp_path) as (process, workers):
         assert len(workers) == 2
         process.send_signal(sent)
     until_ended(workers)
-    goes_on(library(tmp_path))
+    goes_on(store(tmp_path))
 
 
 @needs_proc
 @pytest.mark.integration
 def test_a_worker_that_is_killed_ends_the_command_with_an_error_and_nothing_finished_is_lost(tmp_path: Path) -> None:
-    with playing_in_another_process(tmp_path) as (process, workers):
+    with play_in_another_process(tmp_path) as (process, workers):
         os.kill(workers[0], signal.SIGKILL)
         _, told = process.communicate(timeout=60)
     assert process.returncode == 1 and b"a worker process was lost: it was killed by signal 9" in told
     until_ended(workers)
-    goes_on(library(tmp_path))
+    goes_on(store(tmp_path))
 
 
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
-    kept, other = library(tmp_path / "kept"), library(tmp_path / "kept")
+    kept, other = store(tmp_path / "kept"), store(tmp_path / "kept")
     with kept.writing():
         with pytest.raises(RunLockedError, match=r"is being written by process \d+.*another folder"), other.writing():
             pass
-        assert other.curves(DEMANDS[0]) is None
+        assert other.curves(REQUESTS[0]) is None
     with other.writing():
         pass

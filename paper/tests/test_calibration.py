@@ -12,7 +12,7 @@ from paper.calibration import (
     CANDIDATES,
     Calibration,
     Candidate,
-    Outcome,
+    CandidateResult,
     Trial,
     calibrate,
     read_calibration,
@@ -22,8 +22,8 @@ from paper.published import BASELINES, BASELINES_DEMOCRATIZED
 ON_FILE = Path(__file__).parents[2] / "paper/results/calibration.json"
 
 
-def outcome(fixed: float, random: float, samples: int) -> Outcome:
-    return Outcome(
+def outcome(fixed: float, random: float, samples: int) -> CandidateResult:
+    return CandidateResult(
         candidate=Candidate(start="cold", skew="labels", degree=2.0, samples=(samples, samples)),
         trial=Trial(trials=2, slots=1),
         total_samples=samples,

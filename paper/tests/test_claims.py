@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedelect.equations.intervals import Interval
-from paper import CLAIMS, EXPERIMENTS, PRESETS, Evidence, LibraryOnFile, World, assess
+from paper import CLAIMS, EXPERIMENTS, PRESETS, Evidence, ResultStoreOnFile, World, assess
 from paper.blocks import read_block, write_block
 from paper.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, frugal_quick_init, quick_init
 from paper.claims import VERDICTS, Claim, Finding, Range, Verdict, verdict_of
@@ -18,7 +18,7 @@ from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
 from paper.tests.made_up_results import put
-from paper.tests.small_library import small
+from paper.tests.small_store import small
 
 WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
 """Four trials that differ a little."""
@@ -27,7 +27,7 @@ WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
     return Evidence(
-        library=LibraryOnFile(folder=tmp_path, base=small(), known_digest="none", block=4), preset=PRESETS["paper"]
+        store=ResultStoreOnFile(folder=tmp_path, base=small(), known_digest="none", block=4), preset=PRESETS["paper"]
     )
 
 
@@ -49,7 +49,7 @@ def flat(value: float, slots: int) -> np.ndarray[tuple[int, ...], np.dtype[np.fl
 
 
 def keep(evidence: Evidence, name: str, value: msgspec.Struct) -> None:
-    keep_measurement(evidence.library, evidence.preset, name, value)
+    keep_measurement(evidence.store, evidence.preset, name, value)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_verdicts_follow_from_outcomes() -> None:
 
 
 def test_checks_that_decide_nothing_do_not_change_the_verdict(evidence: Evidence) -> None:
-    put(evidence.library, quick_init(), flat(0.8, 500), untrained=0.1)
+    put(evidence.store, quick_init(), flat(0.8, 500), untrained=0.1)
     finding = judged("comparison_table.quick-init.0.75", evidence)  # 13 slots, where the paper has 9.92
     assert finding.outcomes == ("fails", "holds") and finding.verdict == "does not hold"
 
@@ -152,10 +152,10 @@ def test_without_results_only_arithmetic_is_judged(evidence: Evidence) -> None:
 
 
 def test_accuracies_and_paired_gains_at_t_200(evidence: Evidence) -> None:
-    put(evidence.library, OPTIMAL, np.full((4, 200), 0.88), untrained=0.1)
-    put(evidence.library, RANDOM, flat(0.76, 200), untrained=0.1)
-    put(evidence.library, quick_init(), flat(0.80, 200), untrained=0.1)
-    put(evidence.library, SUBSET_UCB, flat(0.7605, 200), untrained=0.1)
+    put(evidence.store, OPTIMAL, np.full((4, 200), 0.88), untrained=0.1)
+    put(evidence.store, RANDOM, flat(0.76, 200), untrained=0.1)
+    put(evidence.store, quick_init(), flat(0.80, 200), untrained=0.1)
+    put(evidence.store, SUBSET_UCB, flat(0.7605, 200), untrained=0.1)
     random = judged("cen_performance.random", evidence)
     assert means(random) == pytest.approx([(0.1 + 200 * 0.76) / 201]) and random.measured[0] is not None
     assert random.measured[0].count == 4 and random.verdict == "undecided"  # 0.7567, and 0.7562 is the end
@@ -169,8 +169,8 @@ def test_accuracies_and_paired_gains_at_t_200(evidence: Evidence) -> None:
 
 
 def test_slots_to_a_target_and_the_share_that_reaches_it(evidence: Evidence) -> None:
-    put(evidence.library, quick_init(), np.array([[0.9] * 500, [0.9] * 500, [0.8] * 500, [0.5] * 500]), untrained=0.1)
-    put(evidence.library, bp_ucb(), np.full((4, 500), 0.9), untrained=0.1)
+    put(evidence.store, quick_init(), np.array([[0.9] * 500, [0.9] * 500, [0.8] * 500, [0.5] * 500]), untrained=0.1)
+    put(evidence.store, bp_ucb(), np.full((4, 500), 0.9), untrained=0.1)
     finding = judged("comparison_table.quick-init.0.75", evidence)
     # 0.9: t >= 0.65 / 0.15 = 4.33; 0.8: t >= 0.65 / 0.05 = 13; 0.5: never, which counts as 500.
     assert means(finding)[0] == pytest.approx((5 + 5 + 13 + 500) / 4)
@@ -183,9 +183,9 @@ def test_slots_to_a_target_and_the_share_that_reaches_it(evidence: Evidence) -> 
 
 
 def test_the_optimal_cohort_of_200_slots_is_compared_with_500(evidence: Evidence) -> None:
-    put(evidence.library, OPTIMAL, np.full((4, 200), 0.9), untrained=0.1)
+    put(evidence.store, OPTIMAL, np.full((4, 200), 0.9), untrained=0.1)
     for series in (RANDOM, quick_init(), bp_ucb()):
-        put(evidence.library, series, flat(0.8, 500), untrained=0.1)
+        put(evidence.store, series, flat(0.8, 500), untrained=0.1)
     finding = judged("comparison_table.optimal_first", evidence)
     assert means(finding)[3] == pytest.approx(500 - 15)  # 0.85: t >= 0.75 / 0.05; 0.8 never gets there
     assert finding.verdict == "holds"
@@ -195,9 +195,9 @@ def test_the_optimal_cohort_of_200_slots_is_compared_with_500(evidence: Evidence
 
 
 def test_a_cohort_that_never_gets_there_does_not_come_first_for_being_run_for_fewer_slots(evidence: Evidence) -> None:
-    put(evidence.library, OPTIMAL, np.full((4, 200), 0.84), untrained=0.1)
+    put(evidence.store, OPTIMAL, np.full((4, 200), 0.84), untrained=0.1)
     for series in (RANDOM, quick_init(), bp_ucb()):
-        put(evidence.library, series, flat(0.8, 500), untrained=0.1)
+        put(evidence.store, series, flat(0.8, 500), untrained=0.1)
     finding = judged("comparison_table.optimal_first", evidence)
     assert means(finding)[3] == 0.0 and finding.outcomes[3] == "fails"
 
@@ -209,7 +209,7 @@ def test_elections_by_group(evidence: Evidence) -> None:
     cohorts[:2, 450:] = [4, 3, 2, 1, 10]
     opinions = flat(0.8, 500)
     opinions[:, 4:24], opinions[:, 400:] = 0.7, 0.9
-    put(evidence.library, quick_init(), opinions, cohorts=cohorts)
+    put(evidence.store, quick_init(), opinions, cohorts=cohorts)
     counts = judged("cen_selected_time.counts", evidence)
     iid = (2 * (50 * 5 + 50 * 4) + 2 * 500) / 4 / 5
     assert means(counts) == pytest.approx([iid, (2500 - 5 * iid) / 15])
@@ -229,7 +229,7 @@ def test_extremes_are_chosen_by_other_trials_than_they_are_valued_by(evidence: E
     cohorts = np.zeros((4, 500, 5), dtype=np.int64)
     cohorts[0::2] = [0, 5, 6, 7, 8]  # even trials: 0 is elected of the five, 5 to 8 of the others
     cohorts[1::2] = [1, 9, 10, 11, 12]
-    put(evidence.library, quick_init(), flat(0.8, 500), cohorts=cohorts)
+    put(evidence.store, quick_init(), flat(0.8, 500), cohorts=cohorts)
     # By odd trials 0 is elected least and 9 most, by even ones 1 and 5: each 500 against 0 where it is valued.
     apart = judged("cen_selected_time.most", evidence).measured[1]
     assert apart is not None and apart.mean == pytest.approx(500.0)
@@ -240,19 +240,19 @@ def test_the_widest_pair_of_beliefs_is_chosen_by_the_other_blocks(evidence: Evid
     one[:, 0], one[:, 1] = 0.06, 0.04
     other[:, 2], other[:, 3] = 0.06, 0.04
     put(
-        evidence.library,
+        evidence.store,
         bp_ucb(),
         np.tile(flat(0.8, 200), (2, 1)),
         belief_sums=4 * one,
         belief_squares=4 * one**2,
         residuals=np.zeros(200),
     )
-    _, second = sorted(evidence.library.folder.rglob("trials-*.npz"))
+    _, second = sorted(evidence.store.folder.rglob("trials-*.npz"))
     write_block(second, dataclasses.replace(read_block(second), belief_sums=4 * other))
     differ = judged("BP_value.differ", evidence)
     assert means(differ) == pytest.approx([0.0])  # one's luck is not the other's
     second.unlink()
-    again = Evidence(library=evidence.library, preset=evidence.preset)
+    again = Evidence(store=evidence.store, preset=evidence.preset)
     assert judged("BP_value.differ", again).verdict == "not measured yet"  # there is nothing to choose by
 
 
@@ -260,7 +260,7 @@ def test_declines_are_compared_trial_by_trial(evidence: Evidence) -> None:
     half = World(upload_probability=0.5)
     levels = {quick_init(): 0.80, quick_init(half): 0.78, bp_ucb(): 0.82, bp_ucb(half): 0.75}
     for series, level in levels.items():
-        put(evidence.library, series, flat(level, 200), untrained=0.1)
+        put(evidence.store, series, flat(level, 200), untrained=0.1)
     finding = judged("PreTheta.pronounced", evidence)
     assert means(finding)[0] == pytest.approx(200 / 201 * (0.07 - 0.02)) and finding.verdict == "holds"
     assert means(finding)[1:] == [5.0] * 4  # i.i.d. clients in a cohort
@@ -274,14 +274,14 @@ def test_what_explains_a_decline_is_measured(evidence: Evidence) -> None:
     cohorts[:, 100:] = [0, 1, 2, 3, 9]
     opinions = np.zeros((4, 200))
     opinions[:, :4], opinions[:, 4:100], opinions[:, 100:] = 0.5, 0.7, 0.8
-    put(evidence.library, quick_init(), opinions, cohorts=cohorts)
+    put(evidence.store, quick_init(), opinions, cohorts=cohorts)
     opinions[:, 4:100] -= 0.04
     opinions[3, 100:] = np.nan
-    put(evidence.library, quick_init(half), opinions, cohorts=cohorts)
+    put(evidence.store, quick_init(half), opinions, cohorts=cohorts)
     shown = means(judged("PreTheta.decline", evidence))[4:]
     assert shown == pytest.approx([0.0, math.nan, 0.04, math.nan, 0.0], nan_ok=True)
     many = World(clients=40)
-    put(evidence.library, quick_init(many), opinions, cohorts=cohorts)  # its cold start takes eight slots
+    put(evidence.store, quick_init(many), opinions, cohorts=cohorts)  # its cold start takes eight slots
     random = means(judged("PreNum.decline", evidence))[4:7]
     assert random == pytest.approx([0.5, (0.5 + 0.66) / 2, math.nan], nan_ok=True)
     found = means(judged("PreNum.decline", evidence))[7:]
@@ -291,7 +291,7 @@ def test_what_explains_a_decline_is_measured(evidence: Evidence) -> None:
 
 def test_with_mu_alike_the_order_is_shown_and_decides_nothing(evidence: Evidence) -> None:
     for make, level in ((quick_init, 0.70), (bp_ucb, 0.80), (frugal_quick_init, 0.82)):
-        put(evidence.library, make(), flat(level, 200), untrained=0.1)
+        put(evidence.store, make(), flat(level, 200), untrained=0.1)
     alone = next(one for one in claim("PreNum.order").checks if "mu = 0.01" in one.name)
     measured = alone.measure(evidence)
     assert measured is not None and measured.mean == pytest.approx(200 / 201 * 0.02) and not alone.decides
@@ -308,7 +308,7 @@ def test_whether_the_five_are_the_optimum_is_judged_by_the_trainings_that_did_no
 
 
 def test_quick_init_at_a_hundred_clients_refutes_its_impossibility(evidence: Evidence) -> None:
-    put(evidence.library, quick_init(World(clients=100)), flat(0.7, 500))
+    put(evidence.store, quick_init(World(clients=100)), flat(0.7, 500))
     finding = judged("Pre2Slot.impossible", evidence)
     assert means(finding) == [4.0] and finding.verdict == "does not hold" and "EXACT" in finding.why
 
@@ -317,7 +317,7 @@ def test_sets_of_clients(evidence: Evidence) -> None:
     everybody = dataclasses.replace(RANDOM, world=World(budget=20))
     levels = {OPTIMAL: 0.86, LAST_FIVE: 0.5, RANDOM: 0.76, everybody: 0.855}
     for series, level in levels.items():
-        put(evidence.library, series, flat(level, 50))
+        put(evidence.store, series, flat(level, 50))
     assert judged("1_2.c.best", evidence).verdict == "holds"
     assert judged("1_2.c.close_to_all", evidence).verdict == "holds"
     worst = judged("1_2.c.worst", evidence)
@@ -344,7 +344,7 @@ def test_beliefs(evidence: Evidence) -> None:
     beliefs[10:20, 1] = 0.054
     opinions, cohorts = np.tile(flat(0.8, 200), (2, 1)), np.broadcast_to([0, 6, 7, 8, 9], (8, 200, 5))
     put(
-        evidence.library,
+        evidence.store,
         bp_ucb(),
         opinions,
         cohorts=cohorts,
@@ -352,7 +352,7 @@ def test_beliefs(evidence: Evidence) -> None:
         belief_squares=4 * (beliefs**2 + 1e-8),
         residuals=np.full(200, 1e-12),
     )
-    _, second = sorted(evidence.library.folder.rglob("trials-*.npz"))  # another level, and another client off
+    _, second = sorted(evidence.store.folder.rglob("trials-*.npz"))  # another level, and another client off
     other = beliefs.copy()
     other[:, 0] = 0.062
     other[10:20, 1], other[10:20, 2] = 0.056, 0.0505

@@ -12,11 +12,11 @@ import pytest
 
 from fedelect.federation import train
 from fedelect.records.lock import FolderLock
-from paper import EXPERIMENTS, PRESETS, committed_library
+from paper import EXPERIMENTS, PRESETS, committed_results
 from paper.__main__ import main
 from paper.catalogue import RANDOM
 from paper.tests.made_up_results import put
-from paper.tests.small_library import TINY, small
+from paper.tests.small_store import TINY, small
 
 Reproduce = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -159,7 +159,7 @@ def test_the_document_needs_results_and_calibration_but_no_data(reproduce: Repro
     assert code == 1 and "`python -m paper calibration` makes it" in told
     (tmp_path / "paper/results").mkdir(parents=True)
     shutil.copyfile(ROOT / "paper/results/calibration.json", tmp_path / "paper/results/calibration.json")
-    put(committed_library(tmp_path), RANDOM, np.full((25, 500), 0.7))
+    put(committed_results(tmp_path), RANDOM, np.full((25, 500), 0.7))
     code, out, _ = reproduce("document")
     assert code == 0 and "written: docs/REPRODUCTION.md" in out
     assert "| random (N20-K5-theta1, FL&FA) | 500 | 25 | 100 | (1) |" in (tmp_path / "docs/REPRODUCTION.md").read_text()

@@ -16,7 +16,7 @@ from paper import (
     EXPERIMENTS,
     PRESETS,
     Evidence,
-    LibraryOnFile,
+    ResultStoreOnFile,
     World,
     assess,
     experiment,
@@ -31,35 +31,35 @@ from paper.document.calibration_section import COMMIT_LINE, commit_of
 from paper.document.claims_section import check_text, claim_lines, so_far
 from paper.document.decisions import decision_lines
 from paper.document.on_file import on_file_lines, trials_line
+from paper.evidence import final_accuracy
 from paper.measurements.sensitivity import Sensitivity
 from paper.published import fitted_first_term
-from paper.readings import final_accuracy
 from paper.tests.committed import ROOT, committed, committed_on_atlas
 from paper.tests.made_up_results import put
-from paper.tests.small_library import small
+from paper.tests.small_store import small
 
 pytestmark = pytest.mark.xdist_group("reproduce")
 
 
-def made_up(folder: Path) -> LibraryOnFile:
-    return LibraryOnFile(folder=folder / "results", base=small(), known_digest="none", block=4)
+def made_up(folder: Path) -> ResultStoreOnFile:
+    return ResultStoreOnFile(folder=folder / "results", base=small(), known_digest="none", block=4)
 
 
-def made_up_on_atlas(folder: Path) -> LibraryOnFile:
-    return LibraryOnFile(folder=folder / "results-on-atlas", base=small(), known_digest="table", block=4)
+def made_up_on_atlas(folder: Path) -> ResultStoreOnFile:
+    return ResultStoreOnFile(folder=folder / "results-on-atlas", base=small(), known_digest="table", block=4)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a little of everything: results, calibration, document."""
     folder = tmp_path_factory.mktemp("document")
-    library = made_up(folder)
-    put(library, OPTIMAL, np.full((4, 200), 0.88) + [[0.001], [-0.001]] * 2, untrained=0.0975)
-    put(library, RANDOM, np.full((4, 500), 0.76) + [[0.001], [-0.001]] * 2, untrained=0.0975)
+    store = made_up(folder)
+    put(store, OPTIMAL, np.full((4, 200), 0.88) + [[0.001], [-0.001]] * 2, untrained=0.0975)
+    put(store, RANDOM, np.full((4, 500), 0.76) + [[0.001], [-0.001]] * 2, untrained=0.0975)
     (folder / "calibration.json").write_bytes((ROOT / "paper/results/calibration.json").read_bytes())
     on_atlas = made_up_on_atlas(folder)
     put(on_atlas, RANDOM, np.full((4, 500), 0.77) + [[0.001], [-0.001]] * 2, untrained=0.0975)
-    write_document(library, folder / "docs", on_atlas=on_atlas)
+    write_document(store, folder / "docs", on_atlas=on_atlas)
     return folder
 
 
@@ -114,13 +114,13 @@ def test_fewer_trials_than_planned_are_never_passed_off_as_all(written: Path) ->
 
 
 def test_a_figure_with_all_its_trials_says_so_and_mixed_versions_are_named(tmp_path: Path) -> None:
-    library = LibraryOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=50)
-    put(library, quick_init(), np.full((100, 500), 0.8))
+    store = ResultStoreOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=50)
+    put(store, quick_init(), np.full((100, 500), 0.8))
     first, second = sorted((tmp_path / "results").rglob("trials-*.npz"))
     block = read_block(second)
     older = msgspec.structs.replace(block.key, versions=block.key.versions | {"numpy": "1.0"})
     write_block(second, dataclasses.replace(block, key=older))
-    evidence = Evidence(library=library, preset=PRESETS["paper"])
+    evidence = Evidence(store=store, preset=PRESETS["paper"])
     assert trials_line(experiment("cen_selected_time"), evidence) == "On file: all 100 trials."
     lines = on_file_lines(evidence)
     assert "| quick-init-ucb (N20-K5-theta1, FL&FA) | 500 | 100 | 100 | (1) and (2) |" in lines
@@ -151,7 +151,7 @@ def test_what_is_said_of_the_optimal_cohort_is_what_the_atlas_shows() -> None:
 
 
 def test_what_is_said_of_equal_mu_is_what_sensitivity_shows(tmp_path: Path) -> None:
-    measured = Evidence(library=committed(tmp_path), preset=PRESETS["paper"]).measurement("sensitivity", Sensitivity)
+    measured = Evidence(store=committed(tmp_path), preset=PRESETS["paper"]).measurement("sensitivity", Sensitivity)
     assert measured is not None
     gaps = {(one.selector, one.exploration): one.running_gap for one in measured.variants if one.ties == "at random"}
     ahead = set()
@@ -166,7 +166,7 @@ def test_what_is_said_of_equal_mu_is_what_sensitivity_shows(tmp_path: Path) -> N
 
 def test_most_of_the_difference_goes_where_mu_is_the_same(tmp_path: Path) -> None:
     """The reason given for the order of the two methods in the sweeps, and the figures of the README."""
-    evidence = Evidence(library=committed(tmp_path), preset=PRESETS["paper"])
+    evidence = Evidence(store=committed(tmp_path), preset=PRESETS["paper"])
     orders = [
         assess(one, evidence) for one in CLAIMS if one.key in ("PreTheta.order", "PreNum.order", "Pre2Slot.order")
     ]

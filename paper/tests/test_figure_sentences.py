@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from fedelect.equations import theory
-from paper import Library, draw, experiment
+from paper import ResultStore, draw, experiment
 from paper.figures.sensitivity import explanation
 from paper.figures.theory import coinciding, conditions, resting_on
 from paper.measurements.regret import Regret, RegretCurve, RegretWorld
 from paper.measurements.sensitivity import Estimate, Sensitivity, Variant
-from paper.tests.small_library import TINY
+from paper.tests.small_store import TINY
 from paper.tests.test_reproduction_figures import prose, texts
 
-pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the library
+pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the store
 
 
 def regret_curve(selector: str, exploration: float, mean: list[float], violated: list[str]) -> RegretCurve:
@@ -68,7 +68,7 @@ def test_conditions_that_runs_do_not_meet_are_short_lines() -> None:
     assert conditions([regret_curve("BP-UCB", 2**0.5, [1.0, 2.0], [])]) == []
 
 
-def test_what_the_bounds_rest_on_is_said_of_the_main_world(filled: Library, tmp_path: Path) -> None:
+def test_what_the_bounds_rest_on_is_said_of_the_main_world(filled: ResultStore, tmp_path: Path) -> None:
     said = resting_on(regret_world())
     assert said.startswith("Left: R_min = 0.001 is the smallest") and "those of 14 others" in said
     (path,) = draw(experiment("regret"), filled, TINY, tmp_path)
@@ -148,7 +148,7 @@ def test_without_intervals_sensitivity_does_not_judge() -> None:
     assert best.endswith("with mu = 1 for BP-UCB, ties by a hash.")
 
 
-def test_sensitivity_has_the_looks_and_words_of_the_other_figures(filled: Library, tmp_path: Path) -> None:
+def test_sensitivity_has_the_looks_and_words_of_the_other_figures(filled: ResultStore, tmp_path: Path) -> None:
     picture, table = draw(experiment("sensitivity"), filled, TINY, tmp_path)
     said, drawn = prose(picture), picture.read_text(encoding="utf-8")
     assert "gap in the last 6 slots, % of the optimum" in said and "gap over all slots, % of the optimum" in said

@@ -26,7 +26,7 @@ from paper.measurements.regret import ROOT_TWO, Regret, RegretCurve, elect_on
 from paper.measurements.regret import Player as RegretPlayer
 from paper.measurements.sensitivity import Sensitivity, Variant
 from paper.tests.committed import ROOT, tracked
-from paper.tests.small_library import TINY, small_atlas, small_library
+from paper.tests.small_store import TINY, small_atlas, small_store
 
 SMALL_WORLD = ROOT / "paper/results/trained/measurements/small-world.npz"
 
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.xdist_group("reproduce")
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
-    library = small_library(tmp_path / "results")
-    return Context(library=library, preset=TINY, atlas=small_atlas(tmp_path))
+    store = small_store(tmp_path / "results")
+    return Context(store=store, preset=TINY, atlas=small_atlas(tmp_path))
 
 
 def worths(atlas: Atlas) -> dict[tuple[int, ...], float]:
@@ -79,7 +79,7 @@ def check_curve(curve: RegretCurve, worth: dict[tuple[int, ...], float], played:
 def regret(context: Context, monkeypatch: pytest.MonkeyPatch) -> Regret:
     monkeypatch.setattr(regret_module, "SHORT_TRIALS", 1)  # so that trials of a world come in several parts
     measure("regret", context)
-    found = read_measurement(context.library, TINY, "regret", Regret)
+    found = read_measurement(context.store, TINY, "regret", Regret)
     assert found is not None
     return found
 
@@ -87,14 +87,14 @@ def regret(context: Context, monkeypatch: pytest.MonkeyPatch) -> Regret:
 def test_regret_is_what_the_elected_cohorts_lose_slot_by_slot(regret: Regret, context: Context) -> None:
     main, small = regret.worlds
     atlas = load_atlas(context.atlas_path())
-    worth, seed = worths(atlas), context.library.seed
+    worth, seed = worths(atlas), context.store.seed
     names = {"Quick-Init UCB": "quick-init-ucb", "BP-UCB": "bp-ucb"}
     for curve in main.curves:
         text = f"{names[curve.selector]}:exploration={curve.exploration}"
         cohorts = Player(atlas, slots=6, trials=2, seed=seed).elections(text).cohorts.tolist()
         assert cohorts[0] != cohorts[1]
         check_curve(curve, worth, [[tuple(cohort) for cohort in trial] for trial in cohorts])
-    atlas = load_atlas(context.library.folder / "measurements/small-world.npz")
+    atlas = load_atlas(context.store.folder / "measurements/small-world.npz")
     worth = worths(atlas)
     for curve in small.curves:
         kind = QuickInitUcb if curve.selector == "Quick-Init UCB" else BpUcb
@@ -139,7 +139,7 @@ def test_sensitivity_is_of_relative_gaps_last_slots_and_the_first_five(
 ) -> None:
     monkeypatch.setattr(sensitivity, "LAST", 2)
     measure("sensitivity", context)
-    found = read_measurement(context.library, TINY, "sensitivity", Sensitivity)
+    found = read_measurement(context.store, TINY, "sensitivity", Sensitivity)
     assert found is not None and len(found.variants) == 9
     atlas = load_atlas(context.atlas_path())
     worth = worths(atlas)
@@ -151,7 +151,7 @@ def test_sensitivity_is_of_relative_gaps_last_slots_and_the_first_five(
     }
     for variant in found.variants:
         text = f"{texts[variant.selector, variant.ties]}:exploration={variant.exploration}"
-        cohorts = Player(atlas, slots=6, trials=2, seed=context.library.seed).elections(text).cohorts.tolist()
+        cohorts = Player(atlas, slots=6, trials=2, seed=context.store.seed).elections(text).cohorts.tolist()
         gaps = [[1.0 - worth[tuple(cohort)] / best for cohort in trial] for trial in cohorts]
         members = [[sum(member < 5 for member in cohort) / 5 for cohort in trial] for trial in cohorts]
         assert variant.running_gap.mean == pytest.approx(np.mean(gaps))
@@ -161,7 +161,7 @@ def test_sensitivity_is_of_relative_gaps_last_slots_and_the_first_five(
 
 
 def test_promises_that_are_not_kept_are_counted(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = context.library.base
+    config = context.store.base
     kept = convergence._row(1e-3, count=4, config=config, seed=1)
     assert (kept.topologies, kept.theorem_holds, kept.settled, kept.broken_promises) == (4, 4, 4, 0)
     assert kept.settled_in_ten == 4 and kept.median_rounds is not None and kept.median_rounds < 10
@@ -208,9 +208,9 @@ def test_each_selectors_time_and_count_stand_under_its_own_name(
     times = {QuickInitUcb: 1.0, BpUcb: 2.0}
     monkeypatch.setattr(complexity, "_milliseconds", lambda selector, slots, seed: times[type(selector)] + seed / 10)
     measure("complexity", context)
-    table = read_measurement(context.library, TINY, "complexity", complexity.ComplexityTable)
+    table = read_measurement(context.store, TINY, "complexity", complexity.ComplexityTable)
     assert table is not None and [row.clients for row in table.rows] == [20, 40, 60, 80, 100, 1000, 10000]
-    for row in table.rows:  # the library's seed is 3, and there are two repetitions
+    for row in table.rows:  # the store's seed is 3, and there are two repetitions
         assert row.quick_init_ms == pytest.approx([1.3, 1.4]) and row.bp_ucb_ms == pytest.approx([2.3, 2.4])
         assert row.arms == math.comb(row.clients, 5)
         assert row.quick_init_operations == pytest.approx(6 * float(row.arms) ** 2)
@@ -239,7 +239,7 @@ def test_what_was_read_off_one_atlas_is_not_taken_for_another(
     context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = dataclasses.replace(context, atlas=other_atlas(context.atlas_path(), tmp_path))
-    alone = dataclasses.replace(other, library=small_library(tmp_path / "alone"))
+    alone = dataclasses.replace(other, store=small_store(tmp_path / "alone"))
     measure("sensitivity", alone)
     stop_at = iter([False] * 4 + [True])
     right = sensitivity._variant
@@ -253,7 +253,7 @@ def test_what_was_read_off_one_atlas_is_not_taken_for_another(
         patch.setattr(sensitivity, "_variant", interrupted)
         measure("sensitivity", context)
     measure("sensitivity", other)  # does not go on from parts of the first atlas
-    values = [read_measurement(one.library, TINY, "sensitivity", Sensitivity) for one in (other, alone)]
+    values = [read_measurement(one.store, TINY, "sensitivity", Sensitivity) for one in (other, alone)]
     assert values[0] == values[1] is not None
     with pytest.raises(RunMismatchError, match="another atlas"):
         measure("sensitivity", context)

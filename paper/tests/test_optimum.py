@@ -14,11 +14,11 @@ from fedelect.records import PartStore
 from paper import Context
 from paper.measurements.optimum import Optimum, measure_optimum
 from paper.measurements.parts import MeasurementParts
-from paper.tests.small_library import TINY, small_atlas, small_library
+from paper.tests.small_store import TINY, small_atlas, small_store
 
 
 def measured(folder: Path, atlas: Path) -> Optimum:
-    context = Context(library=small_library(folder / "results"), preset=TINY, atlas=atlas)
+    context = Context(store=small_store(folder / "results"), preset=TINY, atlas=atlas)
     store = PartStore(folder / "parts", {}, what="the optimum")
     try:
         return measure_optimum(context, MeasurementParts(store))

@@ -22,11 +22,11 @@ from paper import (
     EXPERIMENTS,
     PRESETS,
     Evidence,
-    LibraryOnFile,
+    ResultStoreOnFile,
     Series,
     assess,
-    committed_library,
-    committed_library_on_atlas,
+    committed_results,
+    committed_results_on_atlas,
     experiment,
 )
 from paper.catalogue import quick_init
@@ -64,8 +64,8 @@ def again(root: Path) -> dict[str, dict[str, list[Check]]]:
 def evidence(root: Path) -> dict[str, Evidence]:
     """By source: the same files as fedelect reads them."""
     return {
-        "trained": Evidence(library=committed_library(root), preset=PRESETS["paper"]),
-        "on the atlas": Evidence(library=committed_library_on_atlas(root), preset=PRESETS["paper"].on_atlas()),
+        "trained": Evidence(store=committed_results(root), preset=PRESETS["paper"]),
+        "on the atlas": Evidence(store=committed_results_on_atlas(root), preset=PRESETS["paper"].on_atlas()),
     }
 
 
@@ -115,11 +115,11 @@ def test_every_claim_is_recomputed(tmp_path: Path) -> None:
 
 def everything(folder: Path) -> Evidence:
     """Made-up results of every series and measurement: means, spreads and cohorts at random, but the same each time."""
-    library = LibraryOnFile(folder=folder, base=preset("paper"), known_digest="none", block=15)
+    store = ResultStoreOnFile(folder=folder, base=preset("paper"), known_digest="none", block=15)
     rng = stream(5, "made up")
     longest: dict[Series, int] = {}
-    for demand in (demand for one in EXPERIMENTS for demand in one.demands):
-        longest[demand.series] = max(demand.slots, longest.get(demand.series, 0))
+    for request in (request for one in EXPERIMENTS for request in one.requests):
+        longest[request.series] = max(request.slots, longest.get(request.series, 0))
     for series, slots in longest.items():
         clients, budget = series.world.clients, series.world.budget
         level = rng.uniform(0.76, 0.88)
@@ -130,10 +130,10 @@ def everything(folder: Path) -> Evidence:
         beliefs: dict[str, Any] = {}
         if series.framework == "da":
             beliefs = {"belief_sums": 15 * shares, "belief_squares": 15 * (shares**2 + 1e-7), "residuals": shares[:, 0]}
-        put(library, series, opinions, cohorts=cohorts, **beliefs)
+        put(store, series, opinions, cohorts=cohorts, **beliefs)
     for name, value in made_up_measurements(rng).items():
-        keep_measurement(library, PRESETS["paper"], name, value)
-    return Evidence(library=library, preset=PRESETS["paper"])
+        keep_measurement(store, PRESETS["paper"], name, value)
+    return Evidence(store=store, preset=PRESETS["paper"])
 
 
 def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
@@ -211,8 +211,8 @@ def test_the_plain_reading_agrees_with_fedelect_on_every_claim(
 
 
 def test_the_plain_reading_on_numbers_worked_by_hand(tmp_path: Path) -> None:
-    library = LibraryOnFile(folder=tmp_path, base=preset("paper"), known_digest="none", block=2)
-    put(library, quick_init(), [[0.9, np.nan, 0.6], [0.5, 0.7, 0.9]], untrained=0.3, cohorts=[0, 1, 2, 3, 9])
+    store = ResultStoreOnFile(folder=tmp_path, base=preset("paper"), known_digest="none", block=2)
+    put(store, quick_init(), [[0.9, np.nan, 0.6], [0.5, 0.7, 0.9]], untrained=0.3, cohorts=[0, 1, 2, 3, 9])
     trials = Folder(tmp_path).trials(QUICK, slots=3)
     assert trials is not None
     assert trials.averages[0] == pytest.approx([0.6, 0.6, 0.6])

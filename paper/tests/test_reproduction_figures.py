@@ -13,8 +13,8 @@ from paper import (
     EXPERIMENTS,
     PRESETS,
     Evidence,
-    Library,
-    LibraryOnFile,
+    ResultStore,
+    ResultStoreOnFile,
     World,
     assess,
     draw,
@@ -26,9 +26,9 @@ from paper.figures.clients import link_rule
 from paper.measurements.convergence import SCALES, ConvergenceRow, ConvergenceTable
 from paper.measurements.registry import keep_measurement
 from paper.tests.made_up_results import put
-from paper.tests.small_library import TINY, small
+from paper.tests.small_store import TINY, small
 
-pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the library
+pytestmark = pytest.mark.xdist_group("reproduce")  # one worker fills the store
 
 TRIALS = {
     "network": "0 trials",
@@ -51,13 +51,13 @@ def prose(path: Path) -> str:
     return texts(path).replace("\n", " ")
 
 
-def made_up(folder: Path) -> LibraryOnFile:
-    return LibraryOnFile(folder=folder, base=small(), known_digest="none", block=4)
+def made_up(folder: Path) -> ResultStoreOnFile:
+    return ResultStoreOnFile(folder=folder, base=small(), known_digest="none", block=4)
 
 
 @pytest.mark.parametrize("name", [one.name for one in EXPERIMENTS])
 def test_every_experiment_is_drawn_and_says_its_trials_slots_and_preset(
-    name: str, filled: Library, tmp_path: Path
+    name: str, filled: ResultStore, tmp_path: Path
 ) -> None:
     drawn = draw(experiment(name), filled, TINY, tmp_path)
     assert drawn
@@ -71,15 +71,15 @@ def test_every_experiment_is_drawn_and_says_its_trials_slots_and_preset(
         assert "not run yet" not in said and "not measured yet" not in said
 
 
-def test_a_figure_is_the_same_to_the_byte_whenever_it_is_drawn(filled: Library, tmp_path: Path) -> None:
+def test_a_figure_is_the_same_to_the_byte_whenever_it_is_drawn(filled: ResultStore, tmp_path: Path) -> None:
     for name in ("decen_performance", "network", "1_2", "Pre2Slot", "cen_selected_time", "convergence", "regret"):
         (once,) = draw(experiment(name), filled, TINY, tmp_path / "once")
         (again,) = draw(experiment(name), filled, TINY, tmp_path / "again")
         assert once.read_bytes() == again.read_bytes()
 
 
-def test_every_claim_can_be_assessed_at_any_size(filled: Library) -> None:
-    evidence = Evidence(library=filled, preset=TINY)
+def test_every_claim_can_be_assessed_at_any_size(filled: ResultStore) -> None:
+    evidence = Evidence(store=filled, preset=TINY)
     findings = {one.key: assess(one, evidence) for one in CLAIMS}
     assert all(finding.verdict in VERDICTS for finding in findings.values())
     missing = {key for key, finding in findings.items() if finding.verdict == "not measured yet"}
@@ -88,35 +88,35 @@ def test_every_claim_can_be_assessed_at_any_size(filled: Library) -> None:
 
 
 def test_what_is_not_on_file_is_named_on_the_figure(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
-    put(library, RANDOM, np.full((4, 200), 0.7))
-    (path,) = draw(experiment("cen_performance"), library, PRESETS["paper"], tmp_path)
+    store = made_up(tmp_path / "results")
+    put(store, RANDOM, np.full((4, 200), 0.7))
+    (path,) = draw(experiment("cen_performance"), store, PRESETS["paper"], tmp_path)
     said = texts(path)
     assert "not run yet: optimal: clients 1 to 5; Quick-Init UCB; conventional UCB; round-robin" in said
     assert "preset paper: 4 trials, T = 200" in said and "(4 of 100 trials)" in said
     for name in ("1_2", "PreTheta", "Pre2Slot", "BP_value", "cen_selected_time", "comparison_table"):
-        assert "not run yet" in texts(draw(experiment(name), library, PRESETS["paper"], tmp_path)[0])
+        assert "not run yet" in texts(draw(experiment(name), store, PRESETS["paper"], tmp_path)[0])
     for name in ("1_2", "convergence", "complexity"):
-        assert "not measured yet" in texts(draw(experiment(name), library, PRESETS["paper"], tmp_path)[0])
+        assert "not measured yet" in texts(draw(experiment(name), store, PRESETS["paper"], tmp_path)[0])
 
 
 def test_the_papers_figures_are_marked_where_the_horizon_is_the_papers(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
+    store = made_up(tmp_path / "results")
     for series in (OPTIMAL, quick_init(), bp_ucb(), ROUND_ROBIN, RANDOM):
-        put(library, series, np.full((4, 200), 0.8))
-    (path,) = draw(experiment("decen_performance"), library, PRESETS["paper"], tmp_path)
+        put(store, series, np.full((4, 200), 0.8))
+    (path,) = draw(experiment("decen_performance"), store, PRESETS["paper"], tmp_path)
     said = texts(path)
     assert "paper, BP-UCB: 0.8628" in said and "paper, random: 0.7202" in said
     assert "Quick-Init UCB (FL&FA, same seeds): 0.7965 ± 0.0000 (4 of 100 trials)" in said
-    (path,) = draw(experiment("decen_performance"), library, PRESETS["quick"], tmp_path)
+    (path,) = draw(experiment("decen_performance"), store, PRESETS["quick"], tmp_path)
     assert "paper, BP-UCB" not in texts(path) and "are for T = 200 and are not marked" in texts(path)
 
 
 def test_the_table_has_slots_to_each_target_beside_the_papers(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
-    put(library, OPTIMAL, np.full((4, 200), 0.9), untrained=0.1)
-    put(library, RANDOM, np.array([[0.9] * 500, [0.5] * 500] * 2), untrained=0.1)
-    page, numbers = draw(experiment("comparison_table"), library, PRESETS["paper"], tmp_path)
+    store = made_up(tmp_path / "results")
+    put(store, OPTIMAL, np.full((4, 200), 0.9), untrained=0.1)
+    put(store, RANDOM, np.array([[0.9] * 500, [0.5] * 500] * 2), untrained=0.1)
+    page, numbers = draw(experiment("comparison_table"), store, PRESETS["paper"], tmp_path)
     rows = {(row["target"], row["algorithm"]): row for row in csv.DictReader(numbers.read_text().splitlines())}
     assert rows["0.75", "optimal"]["slots"] == "5" and rows["0.75", "optimal"]["paper_slots"] == "6.0"
     assert rows["0.75", "random"]["slots"] == "252.5" and rows["0.75", "random"]["reached"] == "2"
@@ -127,44 +127,44 @@ def test_the_table_has_slots_to_each_target_beside_the_papers(tmp_path: Path) ->
 
 
 def test_the_axis_of_accuracy_leaves_out_the_steep_start_and_says_so(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
-    put(library, OPTIMAL, np.full((4, 200), 0.9), untrained=0.4)
-    put(library, RANDOM, np.full((4, 200), 0.8), untrained=0.4)
-    (path,) = draw(experiment("cen_performance"), library, PRESETS["paper"], tmp_path)
+    store = made_up(tmp_path / "results")
+    put(store, OPTIMAL, np.full((4, 200), 0.9), untrained=0.4)
+    put(store, RANDOM, np.full((4, 200), 0.8), untrained=0.4)
+    (path,) = draw(experiment("cen_performance"), store, PRESETS["paper"], tmp_path)
     # In slot 10 the lower curve is at (0.4 + 10 * 0.8) / 11 = 0.764, in slot 6 it is at 0.743.
     assert "The vertical axis begins at 0.75; some curves are below that up to slot 6." in prose(path)
     # Here the paper's own 0.7202 has to be seen: only slot 1, at 0.6, and slot 2, at 0.667, are below that.
-    (path,) = draw(experiment("decen_performance"), library, PRESETS["paper"], tmp_path)
+    (path,) = draw(experiment("decen_performance"), store, PRESETS["paper"], tmp_path)
     assert "The vertical axis begins at 0.70; some curves are below that up to slot 2." in prose(path)
 
 
-def test_with_few_slots_nothing_is_cut_off(filled: Library, tmp_path: Path) -> None:
+def test_with_few_slots_nothing_is_cut_off(filled: ResultStore, tmp_path: Path) -> None:
     (path,) = draw(experiment("cen_performance"), filled, TINY, tmp_path)
     assert re.search(r"The vertical axis begins at 0\.\d[05]\.", prose(path))
 
 
 def test_the_papers_figures_have_four_decimals_and_an_upper_end_is_called_one(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
-    put(library, RANDOM, np.full((4, 200), 0.8))
-    (path,) = draw(experiment("decen_performance"), library, PRESETS["paper"], tmp_path)
+    store = made_up(tmp_path / "results")
+    put(store, RANDOM, np.full((4, 200), 0.8))
+    (path,) = draw(experiment("decen_performance"), store, PRESETS["paper"], tmp_path)
     assert "paper, optimal: below 0.8940" in texts(path)
 
 
 @pytest.mark.parametrize("name", ["cen_performance", "decen_performance", "cen_selected_time", "BP_value"])
 def test_a_figure_from_runs_on_the_atlas_says_so_in_its_title(name: str, tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
-    (trained,) = draw(experiment(name), library, PRESETS["paper"], tmp_path / "trained")
-    (on_atlas,) = draw(experiment(name), library, PRESETS["paper"].on_atlas(), tmp_path / "on-atlas")
+    store = made_up(tmp_path / "results")
+    (trained,) = draw(experiment(name), store, PRESETS["paper"], tmp_path / "trained")
+    (on_atlas,) = draw(experiment(name), store, PRESETS["paper"].on_atlas(), tmp_path / "on-atlas")
     titles = [line for line in texts(on_atlas).splitlines() if line.endswith(", on the atlas")]
     assert len(titles) == 1 and titles[0].removesuffix(", on the atlas") in texts(trained).splitlines()
 
 
 def test_elections_of_both_kinds_of_clients_have_their_interval_over_trials(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
+    store = made_up(tmp_path / "results")
     cohorts = np.broadcast_to(np.arange(5), (4, 500, 5)).copy()
     cohorts[:2] += 5  # two trials elect none of the first five
-    put(library, quick_init(), np.full((4, 500), 0.8), cohorts=cohorts)
-    (path,) = draw(experiment("cen_selected_time"), library, PRESETS["paper"], tmp_path)
+    put(store, quick_init(), np.full((4, 500), 0.8), cohorts=cohorts)
+    (path,) = draw(experiment("cen_selected_time"), store, PRESETS["paper"], tmp_path)
     said = texts(path)
     # 0, 0, 500, 500: the t quantile of 3 degrees of freedom, 3.18, times 288.7 / 2.
     assert "i.i.d. data: mean 250.00 ± 459.35 (4 of 100 trials)" in said
@@ -173,39 +173,39 @@ def test_elections_of_both_kinds_of_clients_have_their_interval_over_trials(tmp_
 
 
 def test_a_sweep_names_what_is_missing_by_its_setting_and_the_trials_of_each_line(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
+    store = made_up(tmp_path / "results")
     for clients, trials in ((20, 8), (40, 4)):
-        put(library, quick_init(World(clients=clients)), np.full((trials, 500), 0.8))
-    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+        put(store, quick_init(World(clients=clients)), np.full((trials, 500), 0.8))
+    (path,) = draw(experiment("Pre2Slot"), store, PRESETS["paper"], tmp_path)
     said = prose(path)
     assert "not run yet: Quick-Init UCB at N = 60, 80, 100;" in said and "theta" not in said
     assert "Quick-Init UCB (4 to 8 of 25 trials)" in said and "preset paper: 4 to 8 trials" in said
     assert "Quick-Init UCB at N = 100 impossible; here it is not run yet." in said and "included" not in said
-    put(library, quick_init(World(clients=100)), np.full((4, 500), 0.8))
-    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+    put(store, quick_init(World(clients=100)), np.full((4, 500), 0.8))
+    (path,) = draw(experiment("Pre2Slot"), store, PRESETS["paper"], tmp_path)
     assert "Quick-Init UCB at N = 100 impossible; it is drawn here." in prose(path)
-    (path,) = draw(experiment("PreTheta"), library, PRESETS["paper"], tmp_path)
+    (path,) = draw(experiment("PreTheta"), store, PRESETS["paper"], tmp_path)
     assert "BP-UCB at θ = 1, 0.75, 0.5" in prose(path)
 
 
 def test_a_line_for_which_fewer_trials_are_planned_says_how_many(tmp_path: Path) -> None:
-    library = LibraryOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=25)
-    put(library, quick_init(), np.full((100, 200), 0.8))
-    put(library, frugal_quick_init(), np.full((25, 200), 0.8))
-    said = texts(draw(experiment("PreNum"), library, PRESETS["paper"], tmp_path)[0]).splitlines()
+    store = ResultStoreOnFile(folder=tmp_path / "results", base=small(), known_digest="none", block=25)
+    put(store, quick_init(), np.full((100, 200), 0.8))
+    put(store, frugal_quick_init(), np.full((25, 200), 0.8))
+    said = texts(draw(experiment("PreNum"), store, PRESETS["paper"], tmp_path)[0]).splitlines()
     assert "Quick-Init UCB" in said and "Quick-Init UCB with μ = 0.01 (25 trials)" in said
 
 
 def test_both_panels_of_a_sweep_have_the_same_vertical_axis(tmp_path: Path) -> None:
-    library = made_up(tmp_path / "results")
+    store = made_up(tmp_path / "results")
     rising = np.linspace(0.5, 0.9, 500) + np.linspace(0.0, 0.01, 4)[:, np.newaxis]
-    put(library, quick_init(), rising)
-    (path,) = draw(experiment("Pre2Slot"), library, PRESETS["paper"], tmp_path)
+    put(store, quick_init(), rising)
+    (path,) = draw(experiment("Pre2Slot"), store, PRESETS["paper"], tmp_path)
     ticks = re.findall(r"^0\.\d+$", texts(path), flags=re.MULTILINE)
     assert ticks and sorted(ticks) == sorted([*dict.fromkeys(ticks)] * 2)
 
 
-def test_every_line_of_the_losses_and_of_the_beliefs_is_explained(filled: Library, tmp_path: Path) -> None:
+def test_every_line_of_the_losses_and_of_the_beliefs_is_explained(filled: ResultStore, tmp_path: Path) -> None:
     (path,) = draw(experiment("1_2"), filled, TINY, tmp_path)
     assert "dotted: the same, over the samples of those who train" in prose(path)
     (path,) = draw(experiment("BP_value"), filled, TINY, tmp_path)
@@ -232,16 +232,16 @@ def test_the_network_says_by_which_rule_clients_are_linked(tmp_path: Path) -> No
     assert link_rule(small().topology) in prose(path)
 
 
-def test_convergence_is_drawn_from_whatever_rows_there_are(filled: Library, tmp_path: Path) -> None:
+def test_convergence_is_drawn_from_whatever_rows_there_are(filled: ResultStore, tmp_path: Path) -> None:
     assert list(SCALES) == sorted(SCALES) and {0.001, 0.01, 0.03} <= set(SCALES)
     (path,) = draw(experiment("convergence"), filled, TINY, tmp_path)
     assert "topologies, of 10" in texts(path)
-    library = made_up(tmp_path / "results")
+    store = made_up(tmp_path / "results")
     counts = dict.fromkeys(("corollary_holds", "theorem_holds", "theorem_as_printed_holds"), 3)
     row = ConvergenceRow(
         scale=0.5, topologies=7, **counts, settled=5, settled_in_ten=1, median_rounds=None, broken_promises=0
     )
     table = ConvergenceTable(clients=20, tolerance=1e-9, rounds=200, rows=[row])
-    keep_measurement(library, PRESETS["paper"], "convergence", table)
-    (path,) = draw(experiment("convergence"), library, PRESETS["paper"], tmp_path)
+    keep_measurement(store, PRESETS["paper"], "convergence", table)
+    (path,) = draw(experiment("convergence"), store, PRESETS["paper"], tmp_path)
     assert "topologies, of 7" in texts(path) and "preset paper: 7 trials" in texts(path)

@@ -1,4 +1,4 @@
-"""A library of the whole catalogue in seconds: 20 clients on digits, two trials of a few slots."""
+"""A store of the whole catalogue in seconds: 20 clients on digits, two trials of a few slots."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from tests.worlds import digits
 from fedelect.atlas import load_atlas, save_atlas, shipped_atlases
 from fedelect.atlas.file import digest_of
 from fedelect.scenario import ScenarioConfig, parse_scenario
-from paper import EXPERIMENTS, Context, Experiment, Library, Preset, measure, play_block
+from paper import EXPERIMENTS, Context, Experiment, Preset, ResultStore, measure, play_block
 
 TOML = """
 name = "small"
@@ -30,8 +30,8 @@ def small() -> ScenarioConfig:
     return parse_scenario(TOML)
 
 
-def small_library(folder: Path) -> Library:
-    return Library(folder=folder, base=small(), ground=digits(), seed=3, block=TINY.block)
+def small_store(folder: Path) -> ResultStore:
+    return ResultStore(folder=folder, base=small(), source=digits(), seed=3, block=TINY.block)
 
 
 def small_atlas(folder: Path) -> Path:
@@ -43,12 +43,12 @@ def small_atlas(folder: Path) -> Path:
     return folder / "atlas.npz"
 
 
-def fill(library: Library, experiments: Sequence[Experiment] = EXPERIMENTS) -> None:
+def fill(store: ResultStore, experiments: Sequence[Experiment] = EXPERIMENTS) -> None:
     """Play and measure all that the experiments ask for at the tiny size."""
-    demands = [demand for one in experiments for demand in one.at(TINY)]
-    for task in library.missing(demands):
-        play_block(task, library.ground)
-    context = Context(library=library, preset=TINY, atlas=small_atlas(library.folder))
+    requests = [request for one in experiments for request in one.at(TINY)]
+    for task in store.missing(requests):
+        play_block(task, store.source)
+    context = Context(store=store, preset=TINY, atlas=small_atlas(store.folder))
     for one in experiments:
         for name in one.measurements:
             measure(name, context)

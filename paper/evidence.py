@@ -16,8 +16,8 @@ from fedelect.vocabulary import Floats, Ints
 from paper.blocks import Curves
 from paper.catalogue import TRIALS, Preset
 from paper.measurements.registry import read_measurement
-from paper.runner import AbstractLibrary
-from paper.series import Demand, Series
+from paper.runner import AbstractResultStore
+from paper.series import RunRequest, Series
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -27,25 +27,25 @@ class Evidence:
     """Results on file, at the size of a preset, each read once. Nothing is run.
 
     Attributes:
-        library: The results.
-        preset: How much of each demand is asked for.
+        store: The results.
+        preset: How much of each request is asked for.
     """
 
-    library: AbstractLibrary
+    store: AbstractResultStore
     preset: Preset
-    _read: dict[Demand, Curves | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _read: dict[RunRequest, Curves | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def curves(self, series: Series, *, slots: int, trials: int = TRIALS) -> Curves | None:
         """The trials of a series that are on file, or None if none is; sizes are cut to the preset."""
-        demand = Demand(series=series, trials=trials, slots=slots)
-        demand = demand.at_most(trials=self.preset.trials, slots=self.preset.slots)
-        if demand not in self._read:
-            self._read[demand] = self.library.curves(demand)
-        return self._read[demand]
+        request = RunRequest(series=series, trials=trials, slots=slots)
+        request = request.at_most(trials=self.preset.trials, slots=self.preset.slots)
+        if request not in self._read:
+            self._read[request] = self.store.curves(request)
+        return self._read[request]
 
     def measurement(self, name: str, kind: type[_Kind]) -> _Kind | None:
         """A measurement that is on file, or None."""
-        return read_measurement(self.library, self.preset, name, kind)
+        return read_measurement(self.store, self.preset, name, kind)
 
 
 def average_accuracy(curves: Curves) -> Floats:

@@ -7,10 +7,10 @@ from fedelect.errors import RunError
 from fedelect.scenario import preset
 from paper.calibration import read_calibration
 from paper.catalogue import PRESETS
-from paper.runner import LibraryOnFile
+from paper.runner import ResultStoreOnFile
 
 
-def committed_library(root: Path, results: Path | None = None) -> LibraryOnFile:
+def committed_results(root: Path, results: Path | None = None) -> ResultStoreOnFile:
     """The paper's results as they are kept in a clone; their data are not needed, the calibration knows the hash.
 
     Args:
@@ -26,10 +26,10 @@ def committed_library(root: Path, results: Path | None = None) -> LibraryOnFile:
     if not path.exists():
         raise RunError(f"there is no {path}; `python -m paper calibration` makes it")
     digest = read_calibration(path).data_digest
-    return LibraryOnFile(folder=folder, base=preset("paper"), known_digest=digest, block=chosen.block)
+    return ResultStoreOnFile(folder=folder, base=preset("paper"), known_digest=digest, block=chosen.block)
 
 
-def committed_library_on_atlas(root: Path) -> LibraryOnFile:
+def committed_results_on_atlas(root: Path) -> ResultStoreOnFile:
     """The results of the main world on the atlas that comes with fedelect, as they are kept in a clone.
 
     Args:
@@ -37,4 +37,4 @@ def committed_library_on_atlas(root: Path) -> LibraryOnFile:
     """
     chosen = PRESETS["paper"].on_atlas()
     digest = load_atlas(shipped_atlases()["paper"]).digest
-    return LibraryOnFile(folder=root / chosen.folder, base=preset("paper"), known_digest=digest, block=chosen.block)
+    return ResultStoreOnFile(folder=root / chosen.folder, base=preset("paper"), known_digest=digest, block=chosen.block)

@@ -1,4 +1,4 @@
-"""The paper to draw on: one look for all figures, footers that say what a figure was made from, SVG that is the same
+"""The paper to draw on: one style for all figures, footers that say what a figure was made from, SVG that is the same
 byte for byte whenever the results are.
 
 Every method of selection has its own colour (of Okabe and Ito, safe for colour-blind readers), line and marker, so
@@ -45,7 +45,7 @@ _PAPER_INK = "#333333"
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How a series is drawn."""
 
     colour: str
@@ -53,25 +53,25 @@ class Look:
     marker: str
 
 
-OPTIMAL_LOOK = Look("#000000", "-", "*")
-QUICK_INIT_LOOK = Look("#0072b2", "-", "o")
-FRUGAL_LOOK = Look("#0072b2", ":", "v")
+OPTIMAL_LOOK = LineStyle("#000000", "-", "*")
+QUICK_INIT_LOOK = LineStyle("#0072b2", "-", "o")
+FRUGAL_LOOK = LineStyle("#0072b2", ":", "v")
 """Quick-Init UCB with another mu: the same method, so the same colour."""
 
-BY_NUMBER_LOOK = Look("#0072b2", (0, (3, 2)), "^")
+BY_NUMBER_LOOK = LineStyle("#0072b2", (0, (3, 2)), "^")
 """Quick-Init UCB with ties broken by client number."""
 
-BP_UCB_LOOK = Look("#d55e00", "--", "s")
-SUBSET_LOOK = Look("#b4508c", "-.", "^")
-ROUND_ROBIN_LOOK = Look("#009e73", (0, (5, 1, 1, 1)), "D")
-RANDOM_LOOK = Look("#6b6b6b", ":", "x")
+BP_UCB_LOOK = LineStyle("#d55e00", "--", "s")
+SUBSET_LOOK = LineStyle("#b4508c", "-.", "^")
+ROUND_ROBIN_LOOK = LineStyle("#009e73", (0, (5, 1, 1, 1)), "D")
+RANDOM_LOOK = LineStyle("#6b6b6b", ":", "x")
 
-LOOKS = (QUICK_INIT_LOOK, BP_UCB_LOOK, ROUND_ROBIN_LOOK, SUBSET_LOOK, RANDOM_LOOK, OPTIMAL_LOOK)
+LINE_STYLES = (QUICK_INIT_LOOK, BP_UCB_LOOK, ROUND_ROBIN_LOOK, SUBSET_LOOK, RANDOM_LOOK, OPTIMAL_LOOK)
 """For series that are not methods, such as numbers of clients."""
 
 
 @dataclass(eq=False)
-class Sheet:
+class FigureCanvas:
     """A figure being drawn.
 
     Attributes:
@@ -119,7 +119,7 @@ def new_sheet(
     height: float = 4.6,
     stacked: bool = False,
     share_y: bool = False,
-) -> Iterator[Sheet]:
+) -> Iterator[FigureCanvas]:
     """A figure that is written to `path` at the end of the block.
 
     Args:
@@ -146,10 +146,10 @@ def new_sheet(
             figure.add_subplot(rows, columns, number, sharey=first if share_y else None)
             for number in range(2, panels + 1)
         ]
-        sheet = Sheet([first, *others])
-        yield sheet
+        canvas = FigureCanvas([first, *others])
+        yield canvas
         figure.suptitle(title, fontsize=11, x=0.01, ha="left")
-        _print_footer(figure, sheet, width)
+        _print_footer(figure, canvas, width)
         drawn = io.BytesIO()
         figure.savefig(drawn, format="svg", metadata=_NO_METADATA)
     # matplotlib ends some lines with a space, which version control frowns upon
@@ -162,8 +162,8 @@ def write_lines(path: Path, lines: Sequence[str]) -> None:
     replace_file(path, ("\n".join(lines) + "\n").encode())
 
 
-def _print_footer(figure: "Figure", sheet: Sheet, width: float) -> None:
-    sentences = [*sheet.footer, *([f"not run yet: {'; '.join(sheet.missing)}"] if sheet.missing else [])]
+def _print_footer(figure: "Figure", canvas: FigureCanvas, width: float) -> None:
+    sentences = [*canvas.footer, *([f"not run yet: {'; '.join(canvas.missing)}"] if canvas.missing else [])]
     lines = [line for sentence in sentences for line in textwrap.wrap(sentence, int(15.5 * width))]
     figure.supxlabel("\n".join(lines), fontsize=8, x=0.01, ha="left", color="#333333")
 
@@ -215,27 +215,27 @@ def titled(title: str, preset: Preset) -> str:
     return f"{title}, on the atlas" if preset.name.endswith("on the atlas") else title
 
 
-def plot_band(axes: "Axes", values: Floats, look: Look, label: str, *, first: int = 1) -> None:
+def plot_band(axes: "Axes", values: Floats, style: LineStyle, label: str, *, first: int = 1) -> None:
     """The mean of (trials, T) values as a line with its 95 % band; x counts from `first`."""
     band = mean_band(values)
-    plot_line(axes, band.mean, band.half_width, look, label, first=first)
+    plot_line(axes, band.mean, band.half_width, style, label, first=first)
 
 
-def plot_line(axes: "Axes", mean: Floats, half_width: Floats, look: Look, label: str, *, first: int = 1) -> None:
+def plot_line(axes: "Axes", mean: Floats, half_width: Floats, style: LineStyle, label: str, *, first: int = 1) -> None:
     """A line of (T,) means with a band of (T,) half widths around it; nan where unknown."""
     x = np.arange(first, first + len(mean))
     axes.plot(
         x,
         mean,
-        color=look.colour,
-        linestyle=look.line,
+        color=style.colour,
+        linestyle=style.line,
         linewidth=1.5,
-        marker=look.marker,
+        marker=style.marker,
         markersize=4,
         markevery=max(1, len(x) // 8),
         label=label,
     )
-    axes.fill_between(x, mean - half_width, mean + half_width, color=look.colour, alpha=0.18, linewidth=0)
+    axes.fill_between(x, mean - half_width, mean + half_width, color=style.colour, alpha=0.18, linewidth=0)
 
 
 def mark_paper(axes: "Axes", marks: Sequence[PaperMark]) -> None:
@@ -284,6 +284,6 @@ def legend_beside(axes: "Axes") -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
 
 
-def say(axes: "Axes", text: str) -> None:
+def write_in_panel(axes: "Axes", text: str) -> None:
     """A panel that holds a sentence instead of a drawing."""
     axes.text(0.5, 0.5, text, ha="center", va="center", transform=axes.transAxes, color="#333333")
