@@ -18,7 +18,7 @@ from paper.series import RunRequest
 from paper.tests.test_kept_results import BP, QUICK, store
 
 SCRIPT = """
-import sys, time
+import sys
 from pathlib import Path
 from paper.tests.test_kept_results import BP, QUICK, store
 from paper.runner import play
@@ -26,8 +26,12 @@ from paper.series import RunRequest
 from tests.worlds import digits
 kept = store(Path(sys.argv[1]))
 tasks = kept.missing([RunRequest(series=series, trials=8, slots=8) for series in (QUICK, BP)])
+def wait(task):
+    print("finished", flush=True)
+    sys.stdin.read(1)  # blocks go on in the workers
+
 with kept.writing():
-    play(tasks, digits(), workers=2, finished=lambda task: (print("finished", flush=True), time.sleep(1.0)))
+    play(tasks, digits(), workers=2, finished=wait)
 """
 REQUESTS = [RunRequest(series=series, trials=8, slots=8) for series in (QUICK, BP)]
 
@@ -39,6 +43,7 @@ def play_in_another_process(folder: Path) -> Iterator[tuple["subprocess.Popen[by
     environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(folder)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,

@@ -1,6 +1,7 @@
 """A driver in a process of its own, for tests that kill it; its arguments are what to do and the run folder.
 
 run     go on from the checkpoint to the last slot
+stop    the same, but say so and wait for the end of the input once a slot, the third argument, is recorded
 hold    open the run, say so, and wait for the end of the input
 fork    the same, with a forked worker that outlives its parent
 full    run with a limit on the size of files, lift it when the disk is "full", and go on
@@ -45,16 +46,17 @@ def undisturbed() -> list[SlotRecord]:
     return records
 
 
-def run(writer: RunWriter) -> None:
-    """Go on from the checkpoint to the last slot."""
+def run(writer: RunWriter, stop_at: int | None = None) -> None:
+    """Go on from the checkpoint to the last slot; wait for the end of the input after slot `stop_at`."""
     last, state = writer.load_checkpoint() or (0, b"start")
     for slot in range(last + 1, HEADER.slots + 1):
         state = step(state)
         writer.append(records_of(slot, state))
+        if slot == stop_at:
+            print(slot, flush=True)
+            sys.stdin.buffer.read()
         if slot % CHECKPOINT_EVERY == 0:
             writer.save_checkpoint(slot, state)
-        if slot > 90:
-            time.sleep(0.05)  # who is to kill it in the last slots finds it alive
 
 
 def run_on_a_full_disk(folder: Path) -> None:
@@ -82,14 +84,14 @@ def fork_a_worker() -> None:
     os.read(ready, 1)
 
 
-def main(what: str, folder: Path) -> None:
+def main(what: str, folder: Path, slot: str = "") -> None:
     """Do what the module says."""
     if what == "full":
         run_on_a_full_disk(folder)
         return
     with open_run(folder, HEADER) as writer:
-        if what == "run":
-            run(writer)
+        if what in ("run", "stop"):
+            run(writer, int(slot) if slot else None)
             return
         if what == "fork":
             fork_a_worker()
@@ -98,4 +100,4 @@ def main(what: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])
