@@ -26,7 +26,7 @@ COMMANDS = {
     ),
     "chaos": (
         "peers:chaos",
-        "Let simulated peers crash, restart, lose messages, be cut off and lie, and check that no slot is ever split.",
+        "Inject crashes, message loss, partitions and Byzantine peers into elections; check that no slot is split.",
     ),
     "peer": (
         "peers:peer",
