@@ -121,7 +121,7 @@ class Wired:
         self.cut = cut
         self.disks: list[list[Record]] = [[] for _ in range(shared.clients)]
         self.peers = [make_peer(shared, client) for client in range(shared.clients)]
-        self.flying: deque[Message] = deque()
+        self.in_flight: deque[Message] = deque()
         self.sent: list[Message] = []
         self.agreed: dict[int, CohortAgreed] = {}
         self.skipped: dict[int, SlotSkipped] = {}
@@ -135,7 +135,7 @@ class Wired:
             if isinstance(effect, Send):
                 self.sent.append(effect.message)
                 if not self.cut(effect.message):
-                    self.flying.append(effect.message)
+                    self.in_flight.append(effect.message)
             elif isinstance(effect, Persist):
                 self.disks[client].append(effect.record)
                 self.carry_out(client, self.peers[client].persisted(effect.record))
@@ -159,8 +159,8 @@ class Wired:
 
     def deliver(self, limit: int = 100_000) -> None:
         """Deliver what flies, oldest first."""
-        while self.flying and limit:
-            message = self.flying.popleft()
+        while self.in_flight and limit:
+            message = self.in_flight.popleft()
             self.carry_out(message.receiver, self.peers[message.receiver].receive(message))
             limit -= 1
         assert limit, "the messages never end"

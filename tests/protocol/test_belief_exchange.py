@@ -134,10 +134,10 @@ def test_exchanges_wired_together_equal_the_dense_form_to_the_bit(number: int, d
         )
         for links, opinion in zip(near, opinions, strict=True)
     ]
-    flying = [(n, *outgoing) for n, exchange in enumerate(exchanges) for outgoing in exchange.start()]
-    while flying:
-        sender, number_, receiver, value = flying.pop(int(rng.integers(len(flying))))
-        flying += [(receiver, *out) for out in exchanges[receiver].receive(number_, sender, value)]
+    in_flight = [(n, *outgoing) for n, exchange in enumerate(exchanges) for outgoing in exchange.start()]
+    while in_flight:
+        sender, number_, receiver, value = in_flight.pop(int(rng.integers(len(in_flight))))
+        in_flight += [(receiver, *out) for out in exchanges[receiver].receive(number_, sender, value)]
     settling = settle(local_field(opinions), edges, couplings, rounds=rounds, damping=damping)
     assert all(exchange.done for exchange in exchanges)
     assert [exchange.belief for exchange in exchanges] == settling.beliefs.tolist()

@@ -120,9 +120,9 @@ def test_what_is_wrong_with_a_frame_is_said() -> None:
     request = encode(HistoryRequest(shared.digest, 0, 1, (shared.digest,)))
     with pytest.raises(RemoteProtocolError, match="no record"):
         decode_record(request)
-    lying = request[:-36] + struct.pack("<I", 2**31) + request[-32:]
+    oversized = request[:-36] + struct.pack("<I", 2**31) + request[-32:]
     with pytest.raises(RemoteProtocolError, match="too short for"):
-        decode_message(lying)
+        decode_message(oversized)
     with pytest.raises(TypeError):
         encode(3)  # type: ignore[arg-type]
 

@@ -58,7 +58,7 @@ def test_while_some_client_is_untried_the_next_cold_start_group_is_elected() -> 
     assert elect_cohort(values(), pulls=pulls, config=CONFIG, slot=2) == (second, ())
 
 
-def test_liars_and_the_silent_are_not_elected_even_if_untried() -> None:
+def test_proven_and_silent_clients_are_not_elected_even_if_untried() -> None:
     known = values() | {5: None}
     del known[4]
     pulls = np.array([1, 1, 1, 1, 1, 0])

@@ -31,7 +31,7 @@ def test_joining_is_a_semilattice(a: Entry, b: Entry, c: Entry) -> None:
     assert alike(join(join(a, b), b), join(a, b))
 
 
-def test_two_different_values_prove_a_lie_for_good() -> None:
+def test_two_different_values_prove_misbehaviour_for_good() -> None:
     proof = join(VALUES[0], VALUES[1])
     assert proof == TwoValues(VALUES[0], VALUES[1])
     assert join(proof, VALUES[0]) is proof
@@ -137,7 +137,7 @@ def test_what_a_neighbour_shows_takes_room_only_as_far_as_it_is_kept() -> None:
     assert ballots._shown == {1: {(one.client, one.statement.identity) for one in kept[1:]}, 2: set()}
 
 
-def test_silence_is_patience_and_owing_is_more_patience() -> None:
+def test_a_silent_neighbour_is_given_up_before_one_that_sends_other_messages() -> None:
     attendance = Attendance([1, 2, 3], silent_intervals=2, max_faulty=1)
     for tick in range(1, 8):
         attendance.hear(1)

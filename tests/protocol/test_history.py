@@ -162,3 +162,9 @@ def test_a_memory_is_made_again_with_its_appraisals_also_those_of_votes_that_cam
     assert memory.appraisals.find([lone.certificate]) == ()  # not certified: nobody is told
     with pytest.raises(StateError, match="not the one that the certificate of slot 3 seals"):
         Memory(BP_GP, 1, VERIFIER, [*certificates, replace(appraisals[2], worth=0.0)])
+
+
+def test_appraisals_are_equal_by_certificate_and_seal_also_where_the_worth_is_nan() -> None:
+    one, other = (Appraisal(bytes(32), bytes(32), math.nan) for _ in range(2))
+    assert len({one, other}) == 1
+    assert len({one, Appraisal(bytes(32), bytes(32), 0.5), Appraisal(bytes([1] * 32), bytes(32), math.nan)}) == 3

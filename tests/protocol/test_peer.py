@@ -174,9 +174,9 @@ def test_hosts_that_say_who_is_there_elect_among_those_and_must_say_the_same() -
             return peers[client].propose(math.nan, 0.5, BLIND, here if client < 2 or len(here) == 3 else [0, 2, 3])
 
         for peer in peers:
-            wired.flying.extend(sent(peer.begin_slot(1, 0.5)))
-        while wired.flying:
-            message = wired.flying.popleft()
+            wired.in_flight.extend(sent(peer.begin_slot(1, 0.5)))
+        while wired.in_flight:
+            message = wired.in_flight.popleft()
             for effect in peers[message.receiver].receive(message):
                 wired.carry_out(
                     message.receiver, settle(message.receiver) if isinstance(effect, BeliefSettled) else [effect]

@@ -125,7 +125,7 @@ def test_if_all_voters_crash_before_they_see_the_certificate_the_worth_is_not_lo
     second = [one for one in votes if one.statement.slot == 2]
     shown = Certificate(second[0].statement, tuple((one.client, one.signature) for one in second))
     hosts.cut = lambda message: False
-    hosts.flying.clear()
+    hosts.in_flight.clear()
     hosts.peers = [make_peer(BP_GP, client, hosts.disks[client]) for client in range(4)]
     for client in range(4):
         hosts.carry_out(client, hosts.peers[client].learn([shown]))
@@ -227,17 +227,17 @@ def test_who_joins_late_gets_a_long_history_in_pieces() -> None:
     old, late = make_peer(BP_GP, 0, [*certificates, *appraisals]), make_peer(BP_GP, 1)
     asked = late.learn(certificates[:1]) + late.begin_slot(slots + 1, 0.5)
     assert not [message for message in sent(asked) if isinstance(message, AppraisalRequest)]
-    flying: list[Message] = list(sent(old.begin_slot(slots + 1, 0.5)))
-    flying += sent(old.deadline_passed(Deadline(Wait.RESEND, slots + 1)))
-    flying = [message for message in flying if message.receiver == 1]
+    in_flight: list[Message] = list(sent(old.begin_slot(slots + 1, 0.5)))
+    in_flight += sent(old.deadline_passed(Deadline(Wait.RESEND, slots + 1)))
+    in_flight = [message for message in in_flight if message.receiver == 1]
     answers: list[AppraisalMessage] = []
     histories = 0
-    while flying:
-        message = flying.pop(0)
+    while in_flight:
+        message = in_flight.pop(0)
         histories += isinstance(message, HistoryMessage)
         answers += [message] if isinstance(message, AppraisalMessage) else []
         effects = (old if message.receiver == 0 else late).receive(message)
-        flying += [one for one in sent(effects) if {one.receiver, one.sender} == {0, 1}]
+        in_flight += [one for one in sent(effects) if {one.receiver, one.sender} == {0, 1}]
         assert len(answers) + histories < 20
     assert late.chain.head == old.chain.head
     assert histories == 3

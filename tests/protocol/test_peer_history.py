@@ -90,7 +90,7 @@ def test_who_is_behind_asks_and_is_told_before_it_speaks() -> None:
     assert set(wired.agreed) == {0, 1, 2}
     wired.carry_out(3, wired.peers[3].deadline_passed(Deadline(Wait.SLOT, 1)))
     wired.cut = lambda message: False
-    wired.flying.clear()
+    wired.in_flight.clear()
     wired.sent.clear()
     wired.begin(2)
     wired.deliver()

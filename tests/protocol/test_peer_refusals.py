@@ -1,4 +1,4 @@
-"""Liars, unsound messages and hosts that misuse their peer."""
+"""Byzantine clients, invalid messages and hosts that misuse their peer."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
 from fedelect.protocol.statements import Vote
 
 
-def test_who_says_two_things_is_proven_a_liar_and_never_elected_again() -> None:
+def test_a_client_that_signs_two_values_is_proven_to_misbehave_and_never_elected_again() -> None:
     peer = flooding_peer()
     one, other = value(EVIDENCE, 0, belief=0.1), value(EVIDENCE, 0, belief=0.2)
     peer.receive(gossip(0, (one,), number=1))

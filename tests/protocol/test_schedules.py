@@ -1,6 +1,6 @@
 """Peers under hostile schedules: messages dropped, repeated, reordered; peers crashed and restarted at will.
 
-Whatever happens, no slot can be certified twice, no honest peer is taken for a liar or refused, beliefs of a slot in
+Whatever happens, no slot can be certified twice, no honest peer is proven to misbehave or refused, beliefs of a slot in
 which nobody failed are the dense ones to the bit, and once its deadline has passed every peer has decided or said
 why not. Then the network works again, and all decide.
 """
@@ -59,7 +59,7 @@ class HostilePeers(RuleBasedStateMachine):
         self.blinds = itertools.count()  # fresh ones, also for a client that is made again
         self.rewards = [OwnRewards(client) for client in range(CLIENTS)]
         self.peers = [self.make(client) for client in range(CLIENTS)]
-        self.flying: list[Message] = []
+        self.in_flight: list[Message] = []
         self.slot = 0
         self.begin_next_slot()
 
@@ -89,7 +89,7 @@ class HostilePeers(RuleBasedStateMachine):
         for effect in effects:
             if isinstance(effect, Send):
                 self.observer.see_message(effect.message)
-                self.flying.append(effect.message)
+                self.in_flight.append(effect.message)
             elif isinstance(effect, BeliefSettled):
                 assert not self.undisturbed or effect.belief == self.beliefs[client]
                 mean, by = self.rewards[client].claim(peer.chain), self.config.settings.rule
@@ -108,23 +108,23 @@ class HostilePeers(RuleBasedStateMachine):
     def receive(self, message: Message) -> None:
         self.carry_out(message.receiver, self.peers[message.receiver].receive(message))
 
-    @precondition(lambda self: self.flying)
+    @precondition(lambda self: self.in_flight)
     @rule(data=st.data(), keep=st.booleans())
     def deliver(self, data: st.DataObject, keep: bool) -> None:
-        place = data.draw(st.integers(0, len(self.flying) - 1))
-        self.receive(self.flying[place] if keep else self.flying.pop(place))
+        place = data.draw(st.integers(0, len(self.in_flight) - 1))
+        self.receive(self.in_flight[place] if keep else self.in_flight.pop(place))
 
-    @precondition(lambda self: self.flying)
+    @precondition(lambda self: self.in_flight)
     @rule(count=st.integers(1, 60), newest=st.booleans())
     def deliver_many(self, count: int, newest: bool) -> None:
-        for _ in range(min(count, len(self.flying))):
-            self.receive(self.flying.pop(-1 if newest else 0))
+        for _ in range(min(count, len(self.in_flight))):
+            self.receive(self.in_flight.pop(-1 if newest else 0))
 
-    @precondition(lambda self: self.flying)
+    @precondition(lambda self: self.in_flight)
     @rule(data=st.data())
     def drop(self, data: st.DataObject) -> None:
-        start = data.draw(st.integers(0, len(self.flying) - 1))
-        del self.flying[start : start + data.draw(st.integers(1, 20))]
+        start = data.draw(st.integers(0, len(self.in_flight) - 1))
+        del self.in_flight[start : start + data.draw(st.integers(1, 20))]
 
     @rule(client=st.integers(0, CLIENTS - 1))
     def tick(self, client: int) -> None:
@@ -165,14 +165,14 @@ class HostilePeers(RuleBasedStateMachine):
         for client, peer in enumerate(self.peers):
             if peer.state in OPEN_STATES:
                 self.carry_out(client, peer.deadline_passed(Deadline(Wait.SLOT, self.slot)))
-        self.flying.clear()
+        self.in_flight.clear()
         for client, peer in enumerate(self.peers):
             for neighbour in peer.neighbours:
                 self.carry_out(client, peer.neighbour_back(neighbour))
         self.begin_next_slot()
         for _ in range(12):
-            while self.flying:
-                self.receive(self.flying.pop(0))
+            while self.in_flight:
+                self.receive(self.in_flight.pop(0))
             for client in range(CLIENTS):
                 self.tick(client)
         assert all(isinstance(end, CohortAgreed) for end in self.ended.values())

@@ -21,7 +21,7 @@ from fedelect.errors import (
 from fedelect.protocol import Admission, CertificateChain, KeyedHashVerifier, State
 from fedelect.seeds import stream
 from fedelect.selectors import BpUcb
-from fedelect.simulator import LinkConditions, PeerElection
+from fedelect.simulator import LinkConditions, PeerElection, specify_selectors
 from fedelect.vocabulary import Feedback, Selection
 
 
@@ -280,3 +280,8 @@ def test_parameters_that_cannot_work_are_refused() -> None:
         arguments |= {"couplings": [0.1, 0.1]} | changes
         with pytest.raises(ConfigurationError, match=match):
             PeerElection(**arguments)
+
+
+def test_the_settings_of_an_election_are_parameters_of_the_selector_peers() -> None:
+    (spec,) = specify_selectors(["peers:max_faulty=1,byzantine=true"])
+    assert spec.parameters == {"max_faulty": 1, "byzantine": True}

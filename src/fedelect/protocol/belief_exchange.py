@@ -1,13 +1,12 @@
-"""One peer's belief propagation: rounds in step with its neighbours, whatever order messages come in.
+"""One peer's belief propagation in synchronous rounds, for messages in any order.
 
-In round r a peer sends each neighbour the message computed from everybody's round r - 1 (all 0 in round 0), then
-waits for round r from all neighbours. A neighbour can be at most one round ahead, for it waits too; that round is
-kept until its turn. Sums run in order of the sending client, so arrival order cannot change a float and the result
+In round r a peer sends each neighbour the message computed from the messages of round r - 1 (all 0 in round 0), then
+waits for round r from all neighbours. A neighbour can be at most one round ahead, for it waits too; that message is
+kept until its round. Sums run in order of the sending client, so arrival order cannot change a float and the result
 equals `fedelect.equations.beliefs.settle` to the bit.
 
-A message of round r + 1 from a neighbour shows that it has ours of round r: that is all the acknowledgement there is.
-A neighbour that has gone counts as one with nothing to say: its messages are 0 from then on. Beliefs need no
-agreement, so nothing hangs on who is believed to have gone when.
+A message of round r + 1 acknowledges ours of round r; there is no other acknowledgement. The messages of a neighbour
+that has gone are 0 from then on. Beliefs need no agreement, so peers may differ about when a neighbour has gone.
 """
 
 import math
@@ -28,7 +27,7 @@ class BeliefExchange:
     Args:
         neighbours: Sorted client numbers.
         couplings: (degree,) J of the link to each neighbour.
-        rounds: How many rounds, the same for all.
+        rounds: Number of rounds, the same for all.
         damping: Share of the old message that is kept.
         opinion: The client's own opinion; nan if it has none.
     """
@@ -44,23 +43,23 @@ class BeliefExchange:
         self._field = float(local_field(np.array(opinion)))
         degree = len(self._neighbours)
         self._gone: set[int] = set()
-        self._received = [0] * degree  # the latest round that each neighbour has sent
-        self._now = [math.nan] * degree  # what arrived of the present round
-        self._ahead = [math.nan] * degree  # ... and of the next
+        self._received = [0] * degree  # latest round from each neighbour
+        self._now = [math.nan] * degree  # messages of the present round
+        self._ahead = [math.nan] * degree  # messages of the next round
         self._previous = np.zeros(degree)
         self._sent = np.zeros(degree)
         self.round = 0
         self.done = False
 
     def start(self) -> list[Outgoing]:
-        """Round 1 for every neighbour; with no neighbours all rounds are done at once."""
+        """Begin round 1; without neighbours all rounds are done at once."""
         return [*self._next_round([0.0] * len(self._neighbours)), *self._advance()]
 
     def receive(self, round_number: int, sender: int, value: float) -> list[Outgoing]:
-        """Take in a message; returns what is to be sent because of it.
+        """Take in a message; returns the messages to send.
 
-        The first message of a round stands; repetitions, rounds gone by and rounds that are not due yet (from a
-        neighbour that went on without us) change nothing.
+        The first message of a round counts; repetitions, past rounds and rounds too far ahead (from a neighbour that
+        went on without us) change nothing.
         """
         place = self._place[sender]
         if sender in self._gone or not self.round <= round_number <= self.round + 1:
@@ -73,17 +72,17 @@ class BeliefExchange:
         return self._advance()
 
     def forgo(self, neighbour: int) -> list[Outgoing]:
-        """Wait for `neighbour` no longer: what has not come from it counts as 0."""
+        """Stop waiting for `neighbour`: its missing messages are 0."""
         self._gone.add(neighbour)
         return self._advance()
 
     def missing(self) -> tuple[int, ...]:
-        """The neighbours that are waited for: their message of the present round has not come."""
+        """The neighbours whose message of the present round is awaited."""
         arrived = zip(self._neighbours, self._now, strict=True)
         return tuple(n for n, value in arrived if math.isnan(value) and n not in self._gone)
 
     def unacknowledged(self, neighbour: int) -> list[Outgoing]:
-        """What was sent to `neighbour` and it has not shown to have: at most the last two rounds."""
+        """Messages to `neighbour` that it has not acknowledged: at most the last two rounds."""
         place = self._place[neighbour]
         first = max(self._received[place], self.round - 1, 1)
         rounds = range(first, self.round + 1)
@@ -97,7 +96,7 @@ class BeliefExchange:
 
     @property
     def residual(self) -> float:
-        """How far this peer's messages moved in its last round."""
+        """Change of this peer's messages in its last round."""
         return message_change(self._sent, self._previous, damping=self._damping)
 
     def _advance(self) -> list[Outgoing]:

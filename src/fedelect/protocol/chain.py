@@ -1,8 +1,8 @@
-"""Certified history: a chain of certificates, verified link by link. Peers keep one, and so does the server.
+"""Certified history: a chain of verified certificates. Every peer keeps one, and so does the server.
 
-Every certificate names the one it builds on, down to the configuration itself. A certificate that not all have seen
-can leave two branches: of those, the one that ends in the higher slot is history. There is at most one certificate
-for a slot, so the highest is never in doubt. Elections count (as pulls) if they are on that branch.
+Every certificate names the one it builds on, the first names the configuration. A certificate that not all peers have
+seen can create two branches; the one that ends in the higher slot is history. A slot has at most one certificate, so
+the highest is unique. Elections on that branch count as pulls.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,23 @@ from fedelect.protocol.statements import Certificate, Statement
 from fedelect.vocabulary import Ints
 
 HISTORY_LIMIT = 256
-"""At most so many certificates travel in one message."""
+"""Largest number of certificates in one message."""
 
 
 class Admission(Enum):
-    """What became of a certificate that verified."""
+    """Where a verified certificate went."""
 
     HEAD = "head"
     """It is the new end of history: the server may train its cohort."""
 
     KNOWN = "known"
-    """It was there already."""
+    """It was known before."""
 
     BEHIND = "behind"
-    """It is sound, but another certificate has a higher slot: nobody trains on it."""
+    """It is valid, but another certificate has a higher slot: the server must not train its cohort."""
 
     UNLINKED = "unlinked"
-    """What it builds on is not known here (get the certificates in between first), or is no earlier slot's."""
+    """The certificate it builds on is unknown (add those in between first) or not of an earlier slot."""
 
 
 class CertificateChain:
@@ -55,7 +55,7 @@ class CertificateChain:
 
     def _clear(self) -> None:
         self._main: list[Certificate] = []
-        self._place = {self._config.digest: 0}  # identity -> how many certificates history has up to and with it
+        self._place = {self._config.digest: 0}  # identity -> length of history up to and including it
         self._pulls = np.zeros(self._config.clients, dtype=np.int64)
 
     def __len__(self) -> int:
@@ -82,11 +82,11 @@ class CertificateChain:
 
     @property
     def pulls(self) -> Ints:
-        """(N,) how often each client has been elected, as a copy."""
+        """(N,) number of elections of each client, as a copy."""
         return self._pulls.copy()
 
     def elections(self, client: int) -> int:
-        """How often `client` has been elected."""
+        """Number of elections of `client`."""
         return int(self._pulls[client])
 
     def at(self, slot: int) -> Certificate | None:
@@ -130,7 +130,7 @@ class CertificateChain:
                 raise RemoteProtocolError(f"the signature of client {client} to the certificate is not its own")
 
     def locator(self) -> tuple[bytes, ...]:
-        """Identities from the head backwards, ever farther apart, ending with the empty history's."""
+        """Identities from the head backwards at growing distances, ending with that of the empty history."""
         names, back, step = [], len(self._main) - 1, 1
         while back >= 0:
             names.append(self._main[back].identity)
@@ -140,7 +140,7 @@ class CertificateChain:
     def after(self, locator: Sequence[bytes], limit: int = HISTORY_LIMIT) -> tuple[Certificate, ...]:
         """History after the first identity in `locator` that is known here; at most `limit` certificates.
 
-        Of a name on another branch, it is history after the point where that branch left it.
+        For an identity on another branch: history after the point where that branch begins.
         """
         for name in locator:
             while name not in self._place and name in self._known:
@@ -151,7 +151,7 @@ class CertificateChain:
         return ()
 
     def find(self, identity: bytes) -> Certificate | None:
-        """The verified certificate of this name, in history or on another branch."""
+        """The verified certificate with this identity, in history or on another branch."""
         return self._known.get(identity)
 
     def knows(self, identity: bytes) -> bool:
@@ -159,7 +159,7 @@ class CertificateChain:
         return identity in self._known or identity == self._config.digest
 
     def elections_since(self, client: int, identity: bytes) -> int | None:
-        """How often `client` was elected after the certificate of this name; None if that is not part of history."""
+        """Elections of `client` after the certificate with this identity; None if that is not part of history."""
         place = self._place.get(identity)
         return None if place is None else sum(client in later.cohort for later in self._main[place:])
 
@@ -197,7 +197,7 @@ class CertificateChain:
 
 
 def statement_fault(statement: Statement, config: PeerConfig) -> str | None:
-    """What makes this no statement of the election, or None."""
+    """Why this is no statement of the election, or None."""
     cohort: Any = statement.cohort
     if statement.configuration != config.digest:
         return f"it is of configuration {statement.configuration.hex()}, not {config.digest.hex()}"

@@ -1,8 +1,8 @@
 """Bytes <-> messages and records, version 2.
 
-A frame is b"FE", the version, a kind, the fields. Integers and floats are little-endian and of fixed width, so floats
-travel as their IEEE bytes. Whatever is no frame of this version, too long, cut short or followed by more, raises
-RemoteProtocolError and nothing else; what a frame says is judged by whoever receives it.
+A frame is b"FE", the version, a kind, the fields. Integers and floats are little-endian and of fixed width; floats are
+their IEEE bytes. Bytes that are no frame of this version, too long, cut short or followed by more, raise
+RemoteProtocolError and nothing else; the content is checked by the receiver.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ VERSION = 2
 """Raised when the bytes change their meaning."""
 
 FRAME_LIMIT = 8 * 1024 * 1024
-"""No frame is longer, in bytes: 256 certificates of a few hundred ed25519 signatures each."""
+"""Largest frame in bytes: 256 certificates of a few hundred ed25519 signatures each."""
 
 _MAGIC = b"FE"
 

@@ -44,7 +44,7 @@ class _Scenario(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ElectionSettings:
-    """How the members of any federation elect, whoever they are.
+    """Settings of an election, independent of the members of a federation.
 
     Attributes:
         budget: K, the size of a cohort.
@@ -202,7 +202,7 @@ class PeerConfig:
         return digest(name + b"".join(struct.pack("<I", len(field)) + field for field in fields))
 
 
-_MAX_CASES = 200_000  # sets of failed peers that are tried; beyond it the check would take minutes
+_MAX_CASES = 200_000  # sets of failed peers; more would take minutes
 
 
 def neighbourhoods(
@@ -232,11 +232,11 @@ def neighbourhoods(
 
 
 def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_faulty: int) -> int:
-    """The largest diameter that is left after any at most `max_faulty` clients have failed.
+    """The largest diameter after any at most `max_faulty` clients have failed.
 
     Raises:
-        ConfigurationError: Some such failure cuts the graph in two (or leaves nobody), so that flooding cannot reach
-            everyone: its connectivity is not above `max_faulty`.
+        ConfigurationError: Some such failure disconnects the graph or leaves no client: its connectivity is not above
+            `max_faulty`.
     """
     if math.comb(clients, min(max_faulty, clients)) > _MAX_CASES:
         raise ConfigurationError(
@@ -262,7 +262,7 @@ def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_fault
 
 
 def _diameter(near: Sequence[int], alive: int, clients: int) -> int | None:
-    """Rounds after which everyone alive has been reached from everyone alive; None if that never happens."""
+    """Diameter of the graph of the clients alive; None if it is not connected."""
     members = [client for client in range(clients) if alive >> client & 1]
     if not members:
         return None

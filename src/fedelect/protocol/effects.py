@@ -1,4 +1,4 @@
-"""What a peer asks of its host, and what it tells it. The host carries effects out in the order they are given."""
+"""Effects: what a peer asks of its host and reports to it. The host carries them out in order."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,22 +9,22 @@ from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Vo
 from fedelect.vocabulary import Cohort
 
 Record = SignedValue | Vote | Certificate | Proof | Appraisal
-"""What a peer must not forget: its own values and votes, certified history, proofs of lies, what cohorts were worth."""
+"""What a peer stores: its own values and votes, certificates, proofs of misbehaviour, appraisals of cohorts."""
 
 
 class Wait(Enum):
     """What a deadline is for."""
 
     RESEND = "resend"
-    """Time to say again what a neighbour has not shown to have, and to notice who has gone silent."""
+    """Resend what a neighbour has not acknowledged, and count silent intervals."""
 
     SLOT = "slot"
-    """Time is up: the slot is skipped."""
+    """Give the slot up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment the peer asked to be told of."""
+    """A deadline that the peer has set."""
 
     wait: Wait
     slot: int
@@ -32,14 +32,14 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Deliver `message` to its receiver, if you can; a lost one is sent again later."""
+    """Deliver `message` to its receiver, best effort; the peer resends lost ones."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class SetDeadline:
-    """Call `deadline_passed(deadline)` when `after_s` seconds have gone by."""
+    """Call `deadline_passed(deadline)` after `after_s` seconds."""
 
     deadline: Deadline
     after_s: float
@@ -47,9 +47,9 @@ class SetDeadline:
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """Append `record` to stable storage, and call `persisted(record)` once it would survive a crash, not before.
+    """Append `record` to stable storage, and call `persisted(record)` once it survives a crash, not before.
 
-    A value or vote is not sent until then. After a restart the peer is made from all records, in order.
+    A value or vote is not sent until then. After a restart the peer is restored from all records, in order.
     """
 
     record: Record
@@ -57,14 +57,14 @@ class Persist:
 
 @dataclass(frozen=True, slots=True)
 class BeliefSettled:
-    """The belief is there; the host answers with `propose(mean, belief, blind)`.
+    """The belief is settled; the host replies with `propose(mean, belief, blind)`.
 
-    It is said again if history moved on before the peer had voted: the mean may have to be another.
+    Repeated if history grew before the peer voted, for the mean may have changed.
 
     Attributes:
         slot: The slot that is elected for.
         belief: This client's belief; nan under the "evidence" reading if it has no opinion.
-        residual: How far its own messages still moved in the last round; a diagnostic.
+        residual: Change of its own messages in the last round; a diagnostic.
     """
 
     slot: int
@@ -74,11 +74,11 @@ class BeliefSettled:
 
 @dataclass(frozen=True, slots=True)
 class CohortAgreed:
-    """The slot is decided: a majority has certified this cohort, and nobody can certify another.
+    """The slot is decided: a quorum has certified this cohort, and no other can be certified.
 
     Attributes:
-        certificate: To be shown to the server.
-        indices: The members' indices in cohort order; empty in the cold start, or if this peer's own map was another.
+        certificate: For the server.
+        indices: The members' indices in cohort order; empty in the cold start, or if this peer voted otherwise.
     """
 
     certificate: Certificate
@@ -91,7 +91,7 @@ class CohortAgreed:
 
     @property
     def cohort(self) -> Cohort:
-        """Who trains in it."""
+        """The clients that train in it."""
         return self.certificate.cohort
 
 
@@ -102,7 +102,7 @@ class SlotSkipped:
     Attributes:
         slot: The slot that was elected for.
         reason: Why, in words.
-        missing: The clients that were waited for, if that was why.
+        missing: The clients that it waited for, if that is the reason.
     """
 
     slot: int
@@ -112,14 +112,14 @@ class SlotSkipped:
 
 @dataclass(frozen=True, slots=True)
 class HistoryAdvanced:
-    """The peer learnt of certificates that others made; `head` is the last. The next slot must be a later one."""
+    """The peer received certificates; `head` is the last. The next slot must be a later one."""
 
     head: Certificate
 
 
 @dataclass(frozen=True, slots=True)
 class MisbehaviourProven:
-    """Somebody lied, and here is the proof. For the log: the peer itself no longer elects that client."""
+    """A client is proven to have misbehaved. For the log: the peer no longer elects that client."""
 
     proof: Proof
 
@@ -127,4 +127,4 @@ class MisbehaviourProven:
 Effect = (
     Send | SetDeadline | Persist | BeliefSettled | CohortAgreed | SlotSkipped | HistoryAdvanced | MisbehaviourProven
 )
-"""What a peer asks of its host, or tells it."""
+"""Any effect."""

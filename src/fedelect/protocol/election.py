@@ -1,4 +1,7 @@
-"""How a cohort follows from a frozen map: one pure function, so whoever has the same map has the same cohort."""
+"""What a client claims, and how a cohort follows from a frozen map of all claims.
+
+`elect_cohort` is a pure function: peers with the same map and history have the same cohort.
+"""
 
 import functools
 import math
@@ -26,20 +29,20 @@ from fedelect.vocabulary import Floats, Ints
 class OwnRewards:
     """One client's opinions by slot, and their mean over the slots in which it was elected.
 
-    Others check that a claimed mean moves only with elections. So an opinion must be there before its client first
-    claims a mean on top of that slot's certificate: one that comes later is not counted.
+    Peers check that a claimed mean changes only with elections. So an opinion counts only if it is given before its
+    client first claims a mean on top of that slot's certificate.
 
     Args:
-        client: Whose they are.
+        client: The client.
     """
 
     def __init__(self, client: int) -> None:
         self._client = client
         self._opinions: dict[int, float] = {}
-        self._closed = 0  # opinions of slots up to this one are settled
+        self._closed = 0  # opinions of slots up to this one are closed
 
     def give(self, slot: int, opinion: float) -> bool:
-        """The client judged the model trained in `slot`; returns whether that can still count (nan: no opinion)."""
+        """Add the opinion on the model trained in `slot` (nan: none); returns whether it counts."""
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
         if slot <= self._closed or math.isnan(opinion):
@@ -48,11 +51,11 @@ class OwnRewards:
         return True
 
     def close(self, slot: int) -> None:
-        """Settle the slots up to `slot`, as a claim on top of its certificate did."""
+        """Accept no more opinions of slots up to `slot`, as after a claim on top of its certificate."""
         self._closed = max(self._closed, slot)
 
     def claim(self, chain: CertificateChain) -> float:
-        """The mean to propose on top of `chain`; nan if there are no rewards yet. Settles the slots up to its head."""
+        """The mean to propose on top of `chain`; nan without rewards. Closes the slots up to its head."""
         self.close(chain.slot)
         total, count = 0.0, 0
         for certificate in chain.certificates:
@@ -66,15 +69,15 @@ def prepare_claim(
 ) -> tuple[float, float]:
     """The mean and belief that a host proposes for its client on top of `chain`.
 
-    Under "bp-gp" a belief is about the model that the last certified cohort trained, or there is none: what is said on
-    top of a certificate counts for its cohort, and older news would count for the wrong one. No mean is told.
+    Under "bp-gp" no mean is claimed, and a belief only on the model of the last certified cohort: claims on top of a
+    certificate count for its cohort.
 
     Args:
         chain: History as its peer knows it now.
-        rule: Of the configuration.
-        mean: As `OwnRewards.claim` has it.
-        belief: As given by `BeliefSettled`.
-        judged: The slot whose model the opinion behind that belief is of; 0 if none.
+        rule: The configuration's rule.
+        mean: From `OwnRewards.claim`.
+        belief: From `BeliefSettled`.
+        judged: The slot of the model that the opinion behind that belief is on; 0 if none.
     """
     if rule == "bp-gp":
         return math.nan, belief if judged == chain.slot > 0 else math.nan
@@ -82,7 +85,7 @@ def prepare_claim(
 
 
 CohortHistory = tuple[CohortStatistics, tuple[int, ...]]
-"""The cohorts of history with what each was worth, and whoever was in one of them; the rule "bp-gp" asks for it."""
+"""Statistics of the cohorts of history, and the clients in them; for the rule "bp-gp"."""
 
 
 def elect_cohort(
@@ -94,19 +97,19 @@ def elect_cohort(
     available: Iterable[int] | None = None,
     played: CohortHistory | None = None,
 ) -> Election:
-    """The cohort for `slot`: the next cold-start group, else what the configuration's rule says.
+    """The cohort for `slot`: the next cold-start group, else by the configuration's rule.
 
-    Under "bp-ucb" those are the highest indices. The exploration term of every index follows from `pulls`, which
-    everybody has from the same certificates. Under "bp-gp" it is the set that may be worth most, given what those of
-    history were worth (`played`, the last one by this very map); the index is that set's bound.
+    Under "bp-ucb" the clients with the highest indices; their exploration terms follow from `pulls`, which all peers
+    have from the same certificates. Under "bp-gp" the set with the highest acquisition value given `played`, in which
+    this map gives the worth of the last cohort; the index is that set's bound.
 
     Args:
-        values: client -> its value, or None if it is proven to have lied. Only clients with a value can be elected.
-        pulls: (N,) how often each client has been elected.
+        values: client -> its value, None if proven to have misbehaved. Only clients with a value can be elected.
+        pulls: (N,) elections of each client.
         config: What all peers share.
         slot: The slot to elect for.
-        available: Restricts whom to elect; None means all.
-        played: What history says, under "bp-gp"; None for an empty one.
+        available: The clients that can be elected; None means all.
+        played: Under "bp-gp", the cohorts of history; None for an empty one.
 
     Raises:
         AvailabilityError: Fewer than K clients can be elected.
@@ -134,7 +137,7 @@ def elect_cohort(
         return _by_set(sets, config, slot, np.flatnonzero(eligible))
     return elect(
         _numbers(claims, "mean", clients),
-        np.maximum(pulls, 1),  # a client that has no value may be untried; it is not eligible then
+        np.maximum(pulls, 1),  # a client without a value may be untried; it is not eligible then
         _numbers(claims, "belief", clients),
         slot=slot,
         budget=settings.budget,
@@ -150,7 +153,7 @@ def empty_statistics(settings: ElectionSettings) -> CohortStatistics:
 
 
 def cohort_worth(values: Mapping[int, SignedValue | None], clients: int) -> float:
-    """What a frozen map says that the last cohort is worth; nan if nobody has a belief."""
+    """Worth of the last cohort by a frozen map; nan if no client has a belief."""
     claims = {client: value for client, value in values.items() if value is not None}
     worth = belief_value(_numbers(claims, "belief", clients))
     return math.nan if worth is None else worth
@@ -161,7 +164,7 @@ def _by_set(sets: CohortStatistics, config: PeerConfig, slot: int, eligible: Int
     return _elected(evidence, config, slot, tuple(eligible.tolist()))
 
 
-@functools.lru_cache(maxsize=8)  # the search takes its time; simulated peers, who share a process, share its result
+@functools.lru_cache(maxsize=8)  # the search is slow; simulated peers share its result
 def _elected(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligible: tuple[int, ...]) -> Election:
     cohorts = np.frombuffer(evidence[0], dtype=np.int64).reshape(-1, config.settings.budget)
     means, weights, scatter, noise = (np.frombuffer(part) for part in evidence[1:])

@@ -36,12 +36,12 @@ class Writer:
         return self
 
     def u32(self, number: int) -> Self:
-        """A whole number below 2**32: a client, a round, how many."""
+        """A client, a round or a count, below 2**32."""
         self._parts.append(_U32.pack(number))
         return self
 
     def u64(self, number: int) -> Self:
-        """A whole number below 2**64: a slot."""
+        """A slot, below 2**64."""
         self._parts.append(_U64.pack(number))
         return self
 
@@ -51,17 +51,17 @@ class Writer:
         return self
 
     def u8(self, number: int) -> Self:
-        """A small whole number, below 256."""
+        """A tag, below 256."""
         self._parts.append(_U8.pack(number))
         return self
 
     def blob(self, content: bytes) -> Self:
-        """Bytes of any length, with the length."""
+        """Bytes of any length, after their length."""
         self._parts += (_U32.pack(len(content)), content)
         return self
 
     def u32_list(self, numbers: Iterable[int]) -> Self:
-        """Several whole numbers below 2**32, with how many they are."""
+        """Numbers below 2**32, after their count."""
         listed = tuple(numbers)
         self._parts += (_U32.pack(len(listed)), struct.pack(f"<{len(listed)}I", *listed))
         return self
@@ -74,7 +74,7 @@ class Reader:
         self._frame, self._place = frame, start
 
     def end(self) -> None:
-        """Nothing may follow."""
+        """Check that nothing follows."""
         if self._place != len(self._frame):
             raise RemoteProtocolError(f"{len(self._frame) - self._place} bytes follow the end of a frame")
 
@@ -95,7 +95,7 @@ class Reader:
         return int.from_bytes(self._take(8), "little")
 
     def f64(self) -> float:
-        """A float; any bits are one."""
+        """A float."""
         number: float = _F64.unpack(self._take(8))[0]
         return number
 
@@ -114,7 +114,7 @@ class Reader:
         return numbers
 
     def many(self, read: Callable[[], _Item], *, at_least: int) -> tuple[_Item, ...]:
-        """As many items as the next number says; each takes `at_least` so many bytes, so a false number shows."""
+        """Items after their count; each takes at least `at_least` bytes, so a false count is refused at once."""
         count = self.u32()
         if count * at_least > len(self._frame) - self._place:
             raise RemoteProtocolError(f"a frame says that {count} items follow, which it is too short for")

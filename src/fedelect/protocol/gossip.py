@@ -1,13 +1,13 @@
-"""How signed values spread: FloodSet, in rounds that neighbours take in step.
+"""Values and votes of one slot, spread by gossip: FloodSet in synchronous rounds, then votes.
 
-What is known of a client can only grow: nothing < its value < proof that it lied. `join` is the least upper bound of
-two things known (all proofs count alike): idempotent, commutative, associative. So a message may come twice, late or
-in any order.
+Knowledge of a client only grows: nothing < its value < proof that it misbehaved. `join` is the least upper bound of two
+entries (all proofs are equal): idempotent, commutative, associative. So messages may arrive twice, late or in any
+order.
 
-A message of round r holds all that its receiver has not shown to have, so the last one to arrive makes up for those
-lost before it: a neighbour shows to have an entry by sending it, or by ending a round for which it needed the
-message that held it. A peer ends round r when every neighbour that has not gone has sent round r, and freezes its
-map after the last round. A frozen map never changes again.
+A message of round r holds every entry that its receiver has not acknowledged, so the last one to arrive makes up for
+lost ones. A neighbour acknowledges an entry by sending it, or by ending a round for which it needed the message with
+that entry. A peer ends round r when every neighbour that has not gone has sent round r, and freezes its map after the
+last round. A frozen map never changes.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +16,11 @@ from fedelect.protocol.proofs import Proof, TwoValues, TwoVotes
 from fedelect.protocol.statements import Certificate, SignedValue, Vote
 
 Entry = SignedValue | Proof
-"""What is known of one client."""
+"""Knowledge of one client."""
 
 
 def join(one: Entry, other: Entry) -> Entry:
-    """The least that is known of a client given both."""
+    """Least upper bound of two entries of one client."""
     if not isinstance(one, SignedValue):
         return one
     if not isinstance(other, SignedValue):
@@ -29,7 +29,7 @@ def join(one: Entry, other: Entry) -> Entry:
 
 
 def alike(one: Entry | None, other: Entry | None) -> bool:
-    """Whether both say the same of a client: the same value, or that it lied."""
+    """Whether both entries are the same value, or both are proofs."""
     if isinstance(one, SignedValue) or isinstance(other, SignedValue):
         return one == other
     return (one is None) == (other is None)
@@ -39,7 +39,7 @@ class Flood:
     """One peer's map in one slot and on one history.
 
     Args:
-        neighbours: Who is next to this peer.
+        neighbours: The peer's neighbours.
         rounds: R.
     """
 
@@ -55,7 +55,7 @@ class Flood:
         self._due: dict[int, dict[int, int]] = {neighbour: {} for neighbour in self._heard}
 
     def filter_new(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Those of `entries` that say more than is known: they have to be verified before `learn`."""
+        """The entries that add knowledge; verify them before `learn`."""
         known = self.entries
         return [
             entry
@@ -64,9 +64,9 @@ class Flood:
         ]
 
     def learn(self, entries: Iterable[Entry], *, source: int | None = None, round_number: int = 0) -> list[Proof]:
-        """Take in what neighbour `source` (None: this peer itself) said in its round; returns new proofs of lies.
+        """Add the entries that neighbour `source` (None: this peer) sent in its round; returns new proofs.
 
-        A frozen map takes nothing in, but what contradicts it is a proof all the same.
+        A frozen map does not change, but an entry that contradicts it still gives a proof.
         """
         proofs: list[Proof] = []
         for entry in entries:
@@ -89,9 +89,9 @@ class Flood:
         return proofs
 
     def outgoing(self, neighbour: int, *, everything: bool = False) -> tuple[Entry, ...]:
-        """What goes into a message of the present round: all that `neighbour` has not shown to have.
+        """Entries of a message of the present round: all that `neighbour` has not acknowledged.
 
-        With `everything`, also what it must have only if it has not given this peer up.
+        With `everything`, also those that it lacks only if it has given this peer up.
         """
         if everything:
             shown = self._shown[neighbour]
@@ -109,7 +109,7 @@ class Flood:
         return self._heard[neighbour]
 
     def missing(self) -> tuple[int, ...]:
-        """The neighbours whose message of the present round has not come."""
+        """The neighbours whose message of the present round has not arrived."""
         if self.frozen or not self.round:
             return ()
         return tuple(neighbour for neighbour, heard in self._heard.items() if heard < self.round)
@@ -123,19 +123,19 @@ class Flood:
         return True
 
     def frozen_values(self) -> Mapping[int, SignedValue | None]:
-        """By client, its value, or None where it is proven to have lied."""
+        """By client, its value, or None if it is proven to have misbehaved."""
         return {client: entry if isinstance(entry, SignedValue) else None for client, entry in self.entries.items()}
 
 
-_MAX_VOTES = 2  # votes of one client that are kept: two prove that it lied, more prove no more
+_MAX_VOTES = 2  # votes of one client that are kept: two prove misbehaviour
 
 
 class Ballots:
-    """Votes by client, and what each neighbour has shown to know of them.
+    """The votes of one slot on one history, and the votes that each neighbour has acknowledged.
 
     Args:
-        neighbours: Who is next to this peer.
-        quorum: How many votes for one statement make a certificate.
+        neighbours: The peer's neighbours.
+        quorum: Votes for one statement that make a certificate.
     """
 
     def __init__(self, neighbours: Iterable[int], quorum: int) -> None:
@@ -144,11 +144,11 @@ class Ballots:
         self._shown: dict[int, set[tuple[int, bytes]]] = {neighbour: set() for neighbour in neighbours}
 
     def filter_new(self, votes: Iterable[Vote]) -> list[Vote]:
-        """Those of `votes` that are not known and would be kept: they have to be verified before `learn`."""
+        """The votes that are new and would be kept; verify them before `learn`."""
         return [vote for vote in votes if self._is_new(vote)]
 
     def learn(self, votes: Iterable[Vote], *, source: int | None = None) -> tuple[list[Vote], list[TwoVotes]]:
-        """Take in votes; returns those that were new, and what they prove."""
+        """Add votes; returns the new ones, and proofs that follow."""
         fresh: list[Vote] = []
         proofs: list[TwoVotes] = []
         for vote in votes:
@@ -157,33 +157,33 @@ class Ballots:
                 proofs += [TwoVotes(earlier, vote) for earlier in cast[:1]]
                 cast.append(vote)
                 fresh.append(vote)
-            # Of what is not kept nothing is noted either: it was not verified, and there may be any amount of it.
+            # Votes that are not kept were not verified and are unlimited: do not note them either.
             if source is not None and any(vote.statement == kept.statement for kept in cast):
                 self._shown[source].add(_name(vote))
         return fresh, proofs
 
     def unacknowledged(self, neighbour: int) -> tuple[Vote, ...]:
-        """The votes that `neighbour` has not shown to know, in client order."""
+        """The votes that `neighbour` has not acknowledged, in client order."""
         shown = self._shown[neighbour]
         return tuple(vote for client in sorted(self._votes) for vote in self._votes[client] if _name(vote) not in shown)
 
     def missing_at(self, neighbour: int, votes: Iterable[Vote]) -> tuple[Vote, ...]:
-        """Those of `votes` that `neighbour` has not shown to know."""
+        """Those of `votes` that `neighbour` has not acknowledged."""
         return tuple(vote for vote in votes if _name(vote) not in self._shown[neighbour])
 
     def certificate(self) -> Certificate | None:
-        """The statement that a quorum voted for, with their signatures; None if there is none."""
+        """The certificate that the votes make; None without a quorum."""
         votes = max(self._by_statement(), key=len, default=[])
         if len(votes) < self._quorum:
             return None
         return Certificate(votes[0].statement, tuple((vote.client, vote.signature) for vote in votes))
 
     def most(self) -> int:
-        """How many votes the statement with most votes has."""
+        """Largest number of votes for one statement."""
         return max(map(len, self._by_statement()), default=0)
 
     def voters(self) -> tuple[int, ...]:
-        """Who has voted, in order."""
+        """The clients that have voted, in order."""
         return tuple(sorted(self._votes))
 
     def _by_statement(self) -> list[list[Vote]]:

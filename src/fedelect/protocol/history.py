@@ -1,9 +1,11 @@
-"""What the cohorts of history were worth, as the rule "bp-gp" needs it; under "bp-ucb" all of this stays empty.
+"""Exchange of history between neighbours: certificates and, under the rule "bp-gp", appraisals of cohorts.
 
-The worth of a cohort follows from the map of the next certified slot, of which the certificate holds a seal only.
-Whoever votes stores the appraisal behind it first, so as many disks hold it as signatures stand under the certificate.
-Who was not among them asks its neighbours, and checks what it gets against the seal. Nobody votes before it knows
-the worth of all cohorts of history: a guess would be a vote for something that does not follow.
+A peer that is behind asks; a peer that notices that a neighbour is behind tells it. A message that builds on another
+certificate than ours is never an accusation: one of the two peers lacks certificates.
+
+The worth of a cohort follows from the map of the next certified slot, of which the certificate holds only a seal. A
+peer stores its appraisal before it votes, so at least a quorum has stored it. The others ask their neighbours and check
+the reply against the seal. A peer votes only once it knows the worth of all cohorts of history.
 """
 
 import math
@@ -30,7 +32,7 @@ from fedelect.vocabulary import Cohort
 
 
 class Appraisals:
-    """One peer's appraisals, and the worth of the cohorts of history that follows from them.
+    """One peer's appraisals, and the statistics of the cohorts of history; empty under "bp-ucb".
 
     Args:
         config: What all peers share.
@@ -44,22 +46,22 @@ class Appraisals:
         self._clear()
 
     def _clear(self) -> None:
-        """Nothing of history is counted yet."""
+        """Forget what was counted."""
         config = self._config
         self._played = empty_statistics(config.settings)
         self._tried: set[int] = set()
-        self._last = config.digest  # the certificate up to which all is counted
+        self._last = config.digest  # the last certificate that is counted
         self._trained: Cohort | None = None  # its cohort
 
     def add(self, *appraisals: Appraisal) -> None:
-        """Keep what is right: this peer's own, from before its vote, or what was checked."""
+        """Add checked appraisals, or this peer's own."""
         self._known.update({appraisal.certificate: appraisal for appraisal in appraisals})
 
     def filter_new(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
-        """Those of certificates known here whose worth is not; what cannot be checked yet is left out.
+        """The new appraisals of known certificates; those of unknown certificates cannot be checked and are left out.
 
         Raises:
-            RemoteProtocolError: One of them is not what the certificate seals.
+            RemoteProtocolError: One of them does not match the seal of its certificate.
         """
         fresh: dict[bytes, Appraisal] = {}
         for appraisal in appraisals:
@@ -77,11 +79,11 @@ class Appraisals:
             )
 
     def find(self, names: Iterable[bytes]) -> tuple[Appraisal, ...]:
-        """The appraisals of these certificates, as far as they are certified and known here."""
+        """The known appraisals of these certificates."""
         return tuple(self._known[name] for name in names if name in self._known and self._chain.find(name) is not None)
 
     def missing(self) -> tuple[bytes, ...]:
-        """Certificates of history whose appraisal is not known, oldest first; as many as may be asked for at once."""
+        """Certificates of history without a known appraisal, oldest first; at most one request's number."""
         if self._config.settings.rule != "bp-gp":
             return ()
         self._count()
@@ -89,10 +91,10 @@ class Appraisals:
         return tuple(one.identity for one in ahead if one.identity not in self._known)[:HISTORY_LIMIT]
 
     def statistics(self, worth: float) -> tuple[CohortStatistics, tuple[int, ...]]:
-        """The cohorts of history with what they were worth, and whoever was in one of them.
+        """Statistics of the cohorts of history, and the clients in them.
 
         Args:
-            worth: Of the last one, by the map that is frozen now; nan if nobody has a belief.
+            worth: Worth of the last cohort, by the map that is frozen now; nan if no client has a belief.
         """
         self._count()
         played, tried = self._played.copy(), set(self._tried)
@@ -102,7 +104,7 @@ class Appraisals:
         return played, tuple(sorted(tried))
 
     def _count(self) -> None:
-        """Count what is known of history, from its beginning on and without a gap."""
+        """Count appraised cohorts, from the beginning of history up to the first gap."""
         if self._last not in self._chain:
             self._clear()  # another branch has become history
         for certificate in self._chain.after((self._last,), limit=len(self._chain)):
@@ -110,20 +112,20 @@ class Appraisals:
                 appraisal = self._known.get(certificate.identity)
                 if appraisal is None:
                     return
-                if not math.isnan(appraisal.worth):  # else nobody judged it: nothing is learnt of that cohort
+                if not math.isnan(appraisal.worth):  # else no client judged it
                     self._played.add_reward(self._trained, appraisal.worth, 0.0)
                     self._tried.update(self._trained)
             self._last, self._trained = certificate.identity, certificate.cohort
 
 
 class HistoryExchange:
-    """One peer's questions and answers about certificates and appraisals.
+    """One peer's requests and replies about certificates and appraisals.
 
     Args:
         config: What all peers share.
         client: This client.
         chain: Its history.
-        appraisals: What it knows of the worth of its cohorts.
+        appraisals: Its appraisals.
     """
 
     def __init__(self, config: PeerConfig, client: int, chain: CertificateChain, appraisals: Appraisals) -> None:
@@ -131,17 +133,17 @@ class HistoryExchange:
         self._client = client
         self._chain = chain
         self._appraisals = appraisals
-        self._asked: dict[int, bytes] = {}  # neighbour -> about which certificate it was asked last
-        self._wanted: dict[int, tuple[bytes, ...]] = {}  # neighbour -> for whose appraisals it was asked last
+        self._asked: dict[int, bytes] = {}  # neighbour -> certificate of the last request
+        self._wanted: dict[int, tuple[bytes, ...]] = {}  # neighbour -> certificates of the last request for appraisals
 
     def ask_again(self) -> list[Effect]:
-        """Questions may have been lost: they may be asked again, and those for appraisals are."""
+        """Allow all requests again, for they may have been lost, and repeat those for appraisals."""
         self._asked.clear()
         self._wanted.clear()
         return self.ask_for_appraisals(tuple(self._config.neighbours[self._client]))
 
     def catch_up(self, message: BeliefMessage | GossipMessage) -> list[Effect]:
-        """What to say to somebody whose message builds on `message.previous`."""
+        """Catch up with the sender, or let it catch up, if its message builds on another certificate than our head."""
         previous, sender = message.previous, message.sender
         if previous == self._chain.head:
             return []
@@ -150,26 +152,26 @@ class HistoryExchange:
                 return []
             self._asked[sender] = previous
             return [self._request(sender)]
-        # Votes of a slot that is decided here are still in the air when all is well: only who asks is told.
+        # Votes of a slot that is decided here still arrive in normal operation: reply only to a waiting sender.
         waiting = not isinstance(message, GossipMessage) or message.wants_reply
         if message.slot <= self._chain.slot and not waiting:
             return []
         return self._tell(sender, (previous,))
 
     def answer(self, request: Request) -> list[Effect]:
-        """What is asked for, as far as it is there."""
+        """Reply with the requested items that are known here."""
         if isinstance(request, HistoryRequest):
             return self._tell(request.sender, request.locator)
         found = self._appraisals.find(request.certificates)
         return [Send(AppraisalMessage(self._config.digest, self._client, request.sender, found))] if found else []
 
     def ask_further(self, message: Reply) -> list[Effect]:
-        """Ask on, if a full message shows that there may be more, and for what the news leaves open."""
+        """After a full message ask for more certificates; ask for appraisals that are still missing."""
         full = isinstance(message, HistoryMessage) and len(message.certificates) == HISTORY_LIMIT
         return [*([self._request(message.sender)] if full else []), *self.ask_for_appraisals((message.sender,))]
 
     def ask_for_appraisals(self, neighbours: tuple[int, ...]) -> list[Effect]:
-        """Ask these for the appraisals that are lacking; nobody twice for the same."""
+        """Request the missing appraisals from these neighbours, once from each."""
         lacking = self._appraisals.missing()
         effects: list[Effect] = []
         for neighbour in neighbours:

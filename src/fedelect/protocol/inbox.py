@@ -1,8 +1,8 @@
-"""What a peer checks before it takes a message in, and where it keeps those that come too early.
+"""Checks of incoming messages, and a buffer for those that arrive too early.
 
-Here belongs what can be judged by the message alone. Signatures, and what depends on history, are checked when a value
-or vote is news (`fedelect.protocol.memory`): an honest peer passes on nothing that it has not checked, so
-whatever fails is the sender's fault.
+Only what follows from the message alone is checked here. Signatures, and what depends on history, are checked for new
+values and votes (`fedelect.protocol.memory`). An honest peer relays only what it has checked, so a failed check is the
+sender's fault.
 """
 
 import math
@@ -22,13 +22,13 @@ from fedelect.protocol.messages import (
 )
 from fedelect.protocol.statements import SignedValue
 
-_LONGEST_LOCATOR = 100  # names in a request; doubling steps get through any history with fewer
+_LONGEST_LOCATOR = 100  # identities in a request; doubling steps need fewer for any history
 
 _ROUNDED_UP, _ROUNDED_OFF = 1.05, 1e-9  # where tanh(J) is next to 1, a message may come out up to 3 % above |J|
 
 
 def check_message(message: Message, *, config: PeerConfig, client: int) -> None:
-    """Raise RemoteProtocolError unless this is a sound message from a neighbour to `client` under `config`."""
+    """Raise RemoteProtocolError unless this is a valid message from a neighbour to `client` under `config`."""
     sender = message.sender
     if message.configuration != config.digest:
         raise RemoteProtocolError(
@@ -116,10 +116,9 @@ def _check_context(message: GossipMessage, configuration: bytes, slot: int, prev
 
 
 class EarlyMessages:
-    """Messages of slots that have not begun here: of each neighbour the newest slot's, so the room is bounded.
+    """Buffer for messages of slots that have not begun here: the newest of each neighbour, so its size is bounded.
 
-    A neighbour that waits for us sends round 1 again and again, and a gossip message holds all that we have not shown
-    to have, so the latest of each is enough.
+    That is enough: a waiting neighbour repeats round 1, and a gossip message holds all that we have not acknowledged.
     """
 
     def __init__(self) -> None:
@@ -138,7 +137,7 @@ class EarlyMessages:
             self._gossip[sender] = message
 
     def take(self, slot: int) -> list[BeliefMessage | GossipMessage]:
-        """Give out the messages of `slot`, in client order, and forget those of slots before."""
+        """Remove and return the messages of `slot`, in client order; drop those of earlier slots."""
         taken: list[BeliefMessage | GossipMessage] = []
         kept: dict[int, BeliefMessage] | dict[int, GossipMessage]
         for kept in (self._beliefs, self._gossip):

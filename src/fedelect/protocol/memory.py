@@ -1,7 +1,7 @@
-"""What one peer remembers beyond a slot: certified history, who lied, what it signed itself, what others claimed.
+"""A peer's memory beyond a slot: certified history, proofs of misbehaviour, its own signatures, the others' claims.
 
-All of it but the last is made again from the records that the host kept. What others claimed is only there to catch
-an impossible move; who has forgotten it learns of the lie from those who have not.
+All but the claims is restored from the stored records. Claims serve to prove impossible moves; a peer that has lost
+them gets the proof from others.
 """
 
 import math
@@ -22,9 +22,9 @@ class Memory:
 
     Args:
         config: What all peers share.
-        client: Whose memory this is.
+        client: This client.
         verifier: Checks signatures.
-        records: What the host kept of an earlier life of this peer, in the order it was told to.
+        records: Stored records of this client, in order.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Memory:
                 self.chain.add(record)
             elif isinstance(record, Appraisal):
                 self.appraisals.filter_new((record,))
-                self.appraisals.add(record)  # also where the vote behind it never became a certificate
+                self.appraisals.add(record)  # also if the vote behind it never became a certificate
             elif isinstance(record, SignedValue | Vote):
                 self._recall_own(record)
             else:
-                if not isinstance(record, ImpossibleMove):  # that is judged on the history of the day
+                if not isinstance(record, ImpossibleMove):  # that depends on the history at its time
                     check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
                 self.proofs[record.client] = record
         except RemoteProtocolError as error:
@@ -74,7 +74,7 @@ class Memory:
         self.note_signed(record)
 
     def sign_claim(self, value: SignedValue, signer: Signer) -> SignedValue:
-        """This client signs `value`; LocalProtocolError if others could prove it a lie."""
+        """Sign `value` as this client; LocalProtocolError if it would prove misbehaviour."""
         fault = self.claim_fault(value)
         if fault is not None:
             raise LocalProtocolError(f"client {self._client} cannot claim this: {fault}")
@@ -83,14 +83,14 @@ class Memory:
         return signed
 
     def sign_vote(self, statement: Statement, signer: Signer, appraisals: Iterable[Appraisal]) -> Vote:
-        """This client signs `statement`, behind which there may be an appraisal."""
+        """Sign `statement` as this client, and keep the appraisals behind it."""
         vote = Vote(statement, self._client, signer.sign(statement.content))
         self.note_signed(vote)
         self.appraisals.add(*appraisals)
         return vote
 
     def note_signed(self, record: SignedValue | Vote) -> None:
-        """This client signed something."""
+        """Note a signed value or vote of this client."""
         if isinstance(record, SignedValue):
             self._own = record
             self.signed_slot = max(self.signed_slot, record.slot)
@@ -98,7 +98,7 @@ class Memory:
             self.signed_slot = max(self.signed_slot, record.statement.slot)
 
     def claim_fault(self, value: SignedValue) -> str | None:
-        """Why this client must not sign `value`: others could prove it a lie. None if it may."""
+        """Why signing `value` would prove misbehaviour, or None."""
         fault = value.fault() or self._unearned(value)
         before = self._own
         if fault is None and before is not None and before.slot < value.slot:
@@ -111,18 +111,18 @@ class Memory:
         return fault
 
     def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
-        """Check all of these, see below; returns which lies about means the values prove."""
-        lies: list[Proof] = []
+        """Check entries and votes, see below; returns proofs of impossible moves."""
+        contradictions: list[Proof] = []
         for entry in entries:
             self.check_entry(entry)
-            lie = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
-            lies += [] if lie is None else [lie]
+            found = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
+            contradictions += [] if found is None else [found]
         for vote in votes:
             self.check_vote(vote)
-        return lies
+        return contradictions
 
     def check_entry(self, entry: SignedValue | Proof) -> None:
-        """Raise RemoteProtocolError unless this is a value that its client signed and can have, or a proof."""
+        """Raise RemoteProtocolError unless this is a possible value that its client signed, or a valid proof."""
         if not isinstance(entry, SignedValue):
             check_proof(entry, config=self._config, verifier=self._verifier, chain=self.chain)
             return
@@ -138,14 +138,14 @@ class Memory:
             raise RemoteProtocolError(f"a vote is said to be of client {vote.client}, which did not sign it")
 
     def find_contradiction(self, value: SignedValue) -> ImpossibleMove | None:
-        """The proof that `value` cannot follow what its client claimed before, if it is one."""
+        """The proof that `value` contradicts an earlier claim of its client, or None."""
         before = self._claimed.get(value.client)
         if before is not None and is_impossible_move(before, value, self.chain):
             return ImpossibleMove(before, value)
         return None
 
     def standing_proofs(self) -> list[Proof]:
-        """The proofs that whoever shares this peer's history can check."""
+        """The proofs that peers with the same history can check."""
         return [
             proof
             for proof in self.proofs.values()
@@ -153,7 +153,7 @@ class Memory:
         ]
 
     def note_proofs(self, proofs: Iterable[Proof]) -> list[Proof]:
-        """Remember who is proven to have lied; returns the first proof against each that was not known for it."""
+        """Add proofs; returns the first proof against each newly proven client."""
         new: list[Proof] = []
         for proof in proofs:
             if proof.client not in self.proofs:
@@ -162,11 +162,11 @@ class Memory:
         return new
 
     def note_claims(self, values: Mapping[int, SignedValue | None]) -> None:
-        """Remember what others claimed in a frozen map."""
+        """Remember the claims of a frozen map."""
         self._claimed.update({client: value for client, value in values.items() if value is not None})
 
     def appraise(self, appraisals: Iterable[Appraisal]) -> tuple[Appraisal, ...]:
-        """Take in what cohorts were worth; returns what is new. RemoteProtocolError if a certificate seals another."""
+        """Add appraisals; returns the new ones. RemoteProtocolError if one does not match its certificate's seal."""
         fresh = self.appraisals.filter_new(appraisals)
         self.appraisals.add(*fresh)
         return fresh
@@ -175,7 +175,7 @@ class Memory:
         if math.isnan(value.mean):
             return None
         if self._config.settings.rule == "bp-gp":
-            return "it holds a mean, which nobody is to tell under the rule bp-gp"
+            return "it holds a mean, which the rule bp-gp does not have"
         if self.chain.elections(value.client):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

@@ -1,7 +1,7 @@
-"""What peers say to each other. All values are frozen.
+"""Messages between neighbours. All values are frozen.
 
-Every message carries the hash of the configuration that its sender runs under and, but for those about history itself,
-the slot and the history it builds on. No message carries an index: everyone computes those alone.
+Every message carries the hash of its sender's configuration and, except for messages about history, the slot and the
+certificate it builds on. No message carries an index: every peer computes those itself.
 """
 
 from dataclasses import dataclass
@@ -35,16 +35,16 @@ class BeliefMessage:
 
 @dataclass(frozen=True, slots=True)
 class GossipMessage:
-    """All that `sender` knows of values and votes and `receiver` has not shown to know.
+    """The values and votes that `sender` knows and `receiver` has not acknowledged.
 
     Attributes:
         configuration: Hash of the sender's configuration.
         sender: A client.
         receiver: One of its neighbours.
         slot: The slot that is elected for, from 1.
-        previous: Identity of the certificate that all of it builds on.
+        previous: Identity of the certificate that all of them build on.
         round: The sender's round of flooding: 0 before it begins, R + 1 once its map is frozen.
-        entries: Signed values, and proofs of lies.
+        entries: Signed values, and proofs of misbehaviour.
         votes: Signed votes.
         wants_reply: The sender is still waiting: a receiver that has decided answers with the certificate.
     """
@@ -96,7 +96,7 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class AppraisalRequest:
-    """`sender` does not know what some cohorts were worth, and cannot vote; only under the rule "bp-gp".
+    """`sender` lacks appraisals, without which it cannot vote; only under the rule "bp-gp".
 
     Attributes:
         configuration: Hash of the sender's configuration.
@@ -113,7 +113,7 @@ class AppraisalRequest:
 
 @dataclass(frozen=True, slots=True)
 class AppraisalMessage:
-    """Those of the appraisals that were asked for which `sender` has.
+    """The requested appraisals that `sender` has.
 
     Attributes:
         configuration: Hash of the sender's configuration.
@@ -129,10 +129,10 @@ class AppraisalMessage:
 
 
 Request = HistoryRequest | AppraisalRequest
-"""A question about history."""
+"""A request for history."""
 
 Reply = HistoryMessage | AppraisalMessage
-"""What is told of history."""
+"""A reply to such a request."""
 
 Message = BeliefMessage | GossipMessage | HistoryRequest | HistoryMessage | AppraisalRequest | AppraisalMessage
-"""Whatever travels between neighbours."""
+"""Any message."""

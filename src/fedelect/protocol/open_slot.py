@@ -1,6 +1,11 @@
-"""What a peer holds of the slot under way, and the messages that come of it.
+"""A peer's state of the open slot, and the messages that follow from it.
 
-It knows nothing of signatures and history: what it is given has been checked.
+It does not check signatures and history; its input has been checked.
+
+Time is counted in ticks, the resend intervals. A neighbour that is silent for `silent_intervals` ticks has gone. A lost
+neighbour, which the host's links cannot reach, has gone at once; if all are lost, this peer itself is cut off and waits
+as usual. A neighbour that sends messages but not the awaited one is given up later: after as long as an honest
+neighbour may have to wait for f others that have gone. Giving up wrongly costs a decision at worst, never agreement.
 """
 
 import math
@@ -37,7 +42,7 @@ class Attendance:
         neighbours: Their numbers.
         silent_intervals: Ticks of silence after which a neighbour has gone.
         max_faulty: f.
-        lost: Who cannot be reached. Kept, not copied: it outlives the slot.
+        lost: Neighbours that cannot be reached. Not copied: it outlives the slot.
     """
 
     def __init__(
@@ -50,12 +55,12 @@ class Attendance:
         self._lost = set() if lost is None else lost
 
     def hear(self, neighbour: int) -> None:
-        """It said something in this slot, so it is not lost either."""
+        """Note a message from `neighbour` in this slot; it is not lost either."""
         self._silent[neighbour] = 0
         self._lost.discard(neighbour)
 
     def tick(self, awaited: Iterable[int]) -> None:
-        """A resend interval has gone by, in which these neighbours were waited for."""
+        """Count a resend interval in which these neighbours were awaited."""
         waiting = set(awaited)
         for neighbour in self._silent:
             self._silent[neighbour] += 1
@@ -63,20 +68,20 @@ class Attendance:
                 self._owing[neighbour] = self._owing[neighbour] + 1 if neighbour in waiting else 0
 
     def has_gone(self, neighbour: int) -> bool:
-        """Whether to go on without it."""
+        """Whether to continue without `neighbour`."""
         if neighbour in self._lost and len(self._lost) < len(self._silent):
             return True
         return self._silent[neighbour] >= self._silent_intervals or self._owing[neighbour] >= self._limit
 
 
 class OpenSlot:
-    """One client's slot: beliefs, flood, votes, and who is still there.
+    """One client's slot: belief exchange, flood, votes, and attendance of the neighbours.
 
     Args:
         config: What all peers share.
         client: This client.
-        slot: The slot that is elected for.
-        previous: The certificate that it builds on.
+        slot: The slot to elect for.
+        previous: Identity of the certificate that it builds on.
         lost: Neighbours that cannot be reached; see `Attendance`.
     """
 
@@ -88,8 +93,8 @@ class OpenSlot:
         self._couplings = config.neighbours[client]
         self.exchange: BeliefExchange | None = None
         self._settled: BeliefSettled | None = None
-        self.available: tuple[int, ...] | None = None  # who can train, if the host said so
-        self.voted: tuple[Statement, tuple[float, ...]] | None = None  # what for, and the indices behind it
+        self.available: tuple[int, ...] | None = None  # clients that can train; None means all
+        self.voted: tuple[Statement, tuple[float, ...]] | None = None  # statement and indices
         self.attendance = Attendance(
             self._couplings,
             silent_intervals=self._settings.silent_intervals,
@@ -99,13 +104,13 @@ class OpenSlot:
         self.rebase(previous)
 
     def rebase(self, previous: bytes) -> None:
-        """Build on another certificate: what was said on top of the former one does not count here."""
+        """Build on another certificate; values and votes on top of the former one are dropped."""
         self.previous = previous
         self.flood = Flood(self._couplings, self._config.flood_rounds)
         self.ballots = Ballots(self._couplings, self._config.quorum)
 
     def start(self, opinion: float) -> list[Effect]:
-        """The moments to be told of, and, unless the opinion alone makes the belief, round 1 of the messages."""
+        """Set the deadlines and, unless the belief follows from the opinion alone, begin round 1 of the exchange."""
         waits = ((Wait.SLOT, self._settings.slot_s), (Wait.RESEND, self._settings.resend_s))
         effects: list[Effect] = [SetDeadline(Deadline(wait, self._slot), after_s) for wait, after_s in waits]
         if self._settings.reading == "evidence":
@@ -115,7 +120,7 @@ class OpenSlot:
 
     @property
     def settled(self) -> BeliefSettled | None:
-        """What the belief has come to; None while messages are waited for."""
+        """The settled belief; None while messages are awaited."""
         exchange = self.exchange
         if self._settled is None and exchange is not None and exchange.done:
             self._settled = BeliefSettled(self._slot, exchange.belief, exchange.residual)
@@ -137,7 +142,7 @@ class OpenSlot:
         return [*self._beliefs(self.exchange.start()), *self.forgo_gone()]
 
     def receive_belief(self, message: BeliefMessage) -> list[Effect]:
-        """A neighbour's message of one round."""
+        """Take in a neighbour's message of one round."""
         self.attendance.hear(message.sender)
         if self.exchange is None or self.exchange.done:
             return []
@@ -145,33 +150,35 @@ class OpenSlot:
         return [*self._beliefs(outgoing), *self.forgo_gone()]
 
     def begin_flood(self) -> None:
-        """This client's own value is in: round 1 may begin."""
+        """Allow round 1: this client's own value is in the map."""
         self.flood.begun = True
 
     def advance(self) -> list[Effect]:
-        """As many rounds of flooding as can be ended now."""
+        """End all rounds of flooding that can be ended now."""
         effects: list[Effect] = []
         while self.flood.advance(self.attendance.has_gone) and not self.flood.frozen:
             effects += [self.gossip(neighbour) for neighbour in self._couplings]
         return effects
 
-    def receive_gossip(self, message: GossipMessage, lies: Iterable[Proof]) -> tuple[list[Proof], list[Effect]]:
-        """A neighbour's entries and votes, checked, and what they prove; returns all proofs, and votes to pass on."""
+    def receive_gossip(
+        self, message: GossipMessage, contradictions: Iterable[Proof]
+    ) -> tuple[list[Proof], list[Effect]]:
+        """Take in a neighbour's checked entries, votes and contradictions; returns all proofs, and votes to relay."""
         self.attendance.hear(message.sender)
         proofs = self.flood.learn(message.entries, source=message.sender, round_number=message.round)
-        proofs += self.flood.learn(lies)
+        proofs += self.flood.learn(contradictions)
         fresh, twice = self.ballots.learn(message.votes, source=message.sender)
         return [*proofs, *twice], self._spread(fresh)
 
     def elect(self, pulls: Ints, played: Callable[[float], CohortHistory]) -> tuple[Statement, list[Appraisal]]:
-        """What to vote for, given the frozen map, and under "bp-gp" the appraisal behind it.
+        """The statement to vote for, given the frozen map, and under "bp-gp" the appraisal behind it.
 
         Args:
             pulls: (N,) elections of each client.
-            played: What the cohorts of history were worth, given the worth of the last.
+            played: Statistics of the cohorts of history, given the worth of the last.
 
         Raises:
-            AvailabilityError: Too few can be elected.
+            AvailabilityError: Too few clients can be elected.
         """
         config, values = self._config, self.flood.frozen_values()
         hashed = map_hash(values, self.available)
@@ -187,21 +194,21 @@ class OpenSlot:
         return statement, [Appraisal(statement.identity, hashed, worth)] if by_set else []
 
     def indices_of(self, certificate: Certificate) -> tuple[float, ...]:
-        """The indices behind a certificate, if this client voted for the same."""
+        """The indices behind a certificate, if this client voted for its statement; else empty."""
         return self.voted[1] if self.voted is not None and self.voted[0] == certificate.statement else ()
 
     def cast(self, vote: Vote) -> list[Effect]:
-        """This client's own vote, to all neighbours with whatever of the map they lack."""
+        """Send this client's own vote to all neighbours, with the entries that they lack."""
         self.ballots.learn([vote])
         return [self.gossip(neighbour, (vote,)) for neighbour in self._couplings]
 
     def tick(self) -> None:
-        """A resend interval has gone by: who is waited for in vain has gone."""
+        """Count a resend interval for the neighbours that are awaited."""
         exchanging = self.exchange is not None and not self.exchange.done
         self.attendance.tick(self.exchange.missing() if self.exchange and exchanging else self.flood.missing())
 
     def forgo_gone(self) -> list[Effect]:
-        """Belief messages of neighbours that have gone are waited for no longer."""
+        """Stop waiting for belief messages of neighbours that have gone."""
         effects: list[Effect] = []
         exchange = self.exchange
         while exchange is not None and (gone := list(filter(self.attendance.has_gone, exchange.missing()))):
@@ -209,18 +216,18 @@ class OpenSlot:
         return effects
 
     def resend(self) -> list[Effect]:
-        """To every neighbour, what it has not shown to have, and a question for what it knows."""
+        """Send every neighbour what it has not acknowledged, and ask for a reply."""
         return [effect for neighbour in self._couplings for effect in self.resend_to(neighbour)]
 
     def resend_to(self, neighbour: int) -> list[Effect]:
-        """The same to one of them."""
+        """Resend to one neighbour."""
         effects: list[Effect] = []
         if self.exchange is not None and not self.flood.latest_round(neighbour):
             effects += self._beliefs(self.exchange.unacknowledged(neighbour))
         return [*effects, self.gossip(neighbour, self.ballots.unacknowledged(neighbour), again=True)]
 
     def gossip(self, neighbour: int, votes: tuple[Vote, ...] = (), *, again: bool = False) -> Send:
-        """What this client has to say to `neighbour` in its present round."""
+        """The gossip message to `neighbour` in the present round."""
         return Send(
             GossipMessage(
                 self._config.digest,
@@ -236,7 +243,7 @@ class OpenSlot:
         )
 
     def explain_skip(self, was: State) -> SlotSkipped:
-        """What to say at the slot deadline."""
+        """The reason for skipping the slot at its deadline."""
         if was is State.EXCHANGING:
             assert self.exchange is not None  # it is there as long as the state is EXCHANGING
             missing, what = self.exchange.missing(), f"belief messages of round {self.exchange.round} from neighbours"

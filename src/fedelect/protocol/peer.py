@@ -1,11 +1,11 @@
 """One client's side of the decentralised election: events in, effects out.
 
-A peer has no clock, sockets, files or chance: the host calls it when something happens and carries out, in order, the
-effects it returns. For every slot it settles its belief with its neighbours, is told by the host what to claim, floods
-signed values for a fixed number of rounds, votes for the cohort that follows, and decides when a quorum voted alike.
-Nothing it signs leaves before the host says that it is stored; made again from its records it never votes twice.
+A peer has no clock, sockets, files or randomness: the host calls it on every event and carries out, in order, the
+effects it returns. In every slot it settles its belief with its neighbours, gets from the host the value to claim,
+floods signed values for a fixed number of rounds, votes for the cohort that follows, and decides when a quorum has cast
+the same vote. Nothing it signs is sent before the host has stored it; restored from its records it never votes twice.
 
-Rule: whatever raises has changed nothing.
+Rule: a call that raises has changed nothing.
 """
 
 import contextlib
@@ -48,12 +48,12 @@ class Peer:
         config: What all peers share.
         client: This client's number.
         signer: Holds the secret to the client's key in `config`.
-        verifier: Checks everybody's signatures.
-        records: What the host kept for an earlier peer of this client, in order; empty to start afresh.
+        verifier: Checks the signatures of all clients.
+        records: Records that the host stored for this client, in order; empty for a new one.
 
     Attributes:
-        state: Where the peer stands; to be read only, like all attributes.
-        neighbours: Who is next to it, in order.
+        state: State of the slot; read only, like all attributes.
+        neighbours: Its neighbours, in order.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Peer:
         self._slot = self._memory.signed_slot
         self._lost: set[int] = set()  # neighbours that the host's links cannot reach
         self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
-        self._unsent: SignedValue | Vote | None = None  # signed, but not known to be on stable storage
+        self._unsent: SignedValue | Vote | None = None  # signed, but not yet in stable storage
 
     @property
     def slot(self) -> int:
@@ -82,17 +82,17 @@ class Peer:
 
     @property
     def chain(self) -> CertificateChain:
-        """Certified history as this peer knows it. To be read only."""
+        """Certified history as this peer knows it. Read only."""
         return self._memory.chain
 
     @property
     def entries(self) -> Mapping[int, Entry]:
-        """What is known of each client in this slot, as a copy."""
+        """A copy of the map: client -> its value, or the proof that it misbehaved."""
         return dict(self._now.flood.entries)
 
     @property
     def proofs(self) -> Mapping[int, Proof]:
-        """Who is proven to have lied, as a copy."""
+        """A copy of: client -> proof that it misbehaved."""
         return dict(self._memory.proofs)
 
     def begin_slot(self, slot: int, opinion: float) -> list[Effect]:
@@ -100,7 +100,7 @@ class Peer:
 
         Args:
             slot: Higher than any begun, signed in or certified before.
-            opinion: This client's of the model trained last, in [0, 1]; nan if it has none.
+            opinion: This client's opinion of the model trained last, in [0, 1]; nan if it has none.
         """
         state = next_state(self.state, Event.BEGIN_SLOT)
         last = max(self._slot, self.chain.slot)
@@ -113,12 +113,12 @@ class Peer:
         self._now.flood.learn(self._memory.standing_proofs())
         effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
-            with contextlib.suppress(RemoteProtocolError):  # whoever sent it hears of it when it sends it again
+            with contextlib.suppress(RemoteProtocolError):  # it is refused when its sender repeats it
                 effects += self.receive(message)
         return self._drop_late_question(effects)
 
     def receive(self, message: Message) -> list[Effect]:
-        """A neighbour said something. What belongs to a slot to come is kept until that begins.
+        """Take in a neighbour's message. Messages of later slots are kept until their slot begins.
 
         Raises:
             RemoteProtocolError: The message breaks the protocol; it was not taken in. Drop it.
@@ -145,14 +145,14 @@ class Peer:
         return effects
 
     def propose(self, mean: float, belief: float, blind: bytes, available: Iterable[int] | None = None) -> list[Effect]:
-        """Claim these for this client; the value is signed now and sent once it is `persisted`.
+        """Claim a mean and a belief; the value is signed now and sent once it is `persisted`.
 
         Args:
             mean: Mean of the client's own opinions in the slots of `chain` in which it was elected; nan if it has
                 none. See `OwnRewards`.
             belief: As given by `BeliefSettled`.
-            blind: 16 bytes that nobody can guess, fresh for every call; see `SignedValue`.
-            available: Who can train in this slot; None means all. Hosts that say different things do not agree.
+            blind: 16 unpredictable bytes, fresh for every call; see `SignedValue`.
+            available: Clients that can train in this slot; None means all. All hosts must give the same.
         """
         state = next_state(self.state, Event.PROPOSE)
         here = None if available is None else as_cohort(available, clients=self.config.clients, what="available")
@@ -161,7 +161,7 @@ class Peer:
         return [Persist(signed)]
 
     def persisted(self, record: Record) -> list[Effect]:
-        """`record` would survive a crash. Only now a value or vote of this client is sent."""
+        """The host has stored `record`. Only now a value or vote of this client is sent."""
         if record is not self._unsent or self.state not in (State.FLOODING, State.CERTIFYING):
             return []
         self._unsent = None
@@ -169,11 +169,11 @@ class Peer:
             self._now.flood.learn([record])
             self._now.begin_flood()
             return self._progress()
-        assert isinstance(record, Vote)  # nothing else is ever held back
+        assert isinstance(record, Vote)  # nothing else waits for storage
         return [*self._now.cast(record), *self._progress()]
 
     def learn(self, certificates: Sequence[Certificate]) -> list[Effect]:
-        """Certificates, oldest first, from wherever they come: a neighbour, or the federation's server.
+        """Take in certificates, oldest first, from a neighbour or from the federation's server.
 
         Raises:
             RemoteProtocolError: One of them does not verify; none was taken in.
@@ -185,9 +185,9 @@ class Peer:
         return effects
 
     def deadline_passed(self, deadline: Deadline) -> list[Effect]:
-        """A moment asked for by `SetDeadline` has come. One of a slot gone by changes nothing.
+        """A deadline set by `SetDeadline` has passed. Deadlines of earlier slots change nothing.
 
-        A host may let the slot deadline pass early, to give a slot up.
+        A host may report the slot deadline early, to give a slot up.
         """
         if deadline.slot < self._slot:
             return []
@@ -208,16 +208,16 @@ class Peer:
         return self._drop_late_question(effects)
 
     def neighbour_lost(self, neighbour: int) -> list[Effect]:
-        """The link to `neighbour` is down and stays so: it is not waited for, until it is back or says something.
+        """The link to `neighbour` is down: do not wait for it until it is back or sends a message.
 
-        A host that is wrong about this costs a decision at worst, never agreement.
+        A wrong report costs a decision at worst, never agreement.
         """
         self.state = self._check_link(neighbour, Event.NEIGHBOUR_LOST)
         self._lost.add(neighbour)
         return self._drop_late_question(self._continue()) if self.state in OPEN_STATES else []
 
     def neighbour_back(self, neighbour: int) -> list[Effect]:
-        """The link to `neighbour` is up again: what it may have missed is said at once."""
+        """The link to `neighbour` is up again: resend at once what it may have missed."""
         self.state = self._check_link(neighbour, Event.NEIGHBOUR_BACK)
         self._lost.discard(neighbour)
         return self._now.resend_to(neighbour) if self.state in OPEN_STATES else []
@@ -228,7 +228,7 @@ class Peer:
         return next_state(self.state, event)
 
     def _continue(self) -> list[Effect]:
-        """Whatever follows once somebody is no longer waited for."""
+        """Continue without the neighbours that have gone."""
         return [*self._now.forgo_gone(), *self._conclude_exchange(), *self._progress()]
 
     def _conclude_exchange(self) -> list[Effect]:
@@ -239,7 +239,7 @@ class Peer:
         return [settled]
 
     def _drop_late_question(self, effects: list[Effect]) -> list[Effect]:
-        """Without the question what to propose, if the slot has been decided in the same breath."""
+        """Drop `BeliefSettled` if the slot was decided in this step."""
         if self.state is State.SETTLED:
             return effects
         return [effect for effect in effects if not isinstance(effect, BeliefSettled)]
@@ -253,7 +253,7 @@ class Peer:
         return [*told, *relayed, *self._progress()]
 
     def _progress(self) -> list[Effect]:
-        """Whatever follows from what is known now: further rounds, a vote, a decision."""
+        """Take all steps that are possible now: further rounds, a vote, a decision."""
         effects: list[Effect] = []
         if self.state is State.FLOODING:
             effects += self._now.advance()
@@ -296,7 +296,7 @@ class Peer:
             return []
         was, self.state = self.state, next_state(self.state, Event.CAUGHT_UP)
         if was is State.CERTIFYING:
-            return []  # it has voted; on top of what, is settled for this slot
+            return []  # it has voted in this slot, and does not vote again
         self._unsent = None
         self._now.rebase(self.chain.head)
         self._now.flood.learn(self._memory.standing_proofs())

@@ -1,8 +1,8 @@
-"""Proofs that a client lied: two things it signed that cannot both be honest. Anybody can check them.
+"""Proofs of misbehaviour: two signed statements of one client that contradict each other. Anyone can check them.
 
-Three lies can be proven. Two different values for one slot on one history; two different votes for one slot on one
-history; and a mean that moved as no rewards can have moved it: by elections in between, the sum of a client's own
-rewards grows by at most 1 for each, and not at all without any. Things said on different histories are never compared.
+Three kinds can be proven: two values for one slot on one history; two votes for one slot on one history; and a mean
+that its client's elections do not allow: the sum of rewards grows by at most 1 for each election, and not without one.
+Statements on different histories are never compared.
 """
 
 import math
@@ -46,7 +46,7 @@ class TwoVotes:
 
 @dataclass(frozen=True, slots=True)
 class ImpossibleMove:
-    """A client's mean moved, along one history, as its elections do not allow."""
+    """A client's mean changed along one history in a way that its elections do not allow."""
 
     one: SignedValue
     other: SignedValue
@@ -58,14 +58,14 @@ class ImpossibleMove:
 
 
 Proof = TwoValues | TwoVotes | ImpossibleMove
-"""That a client lied; it is never elected again under this configuration by those who hold it."""
+"""Any proof. Peers that hold it never elect the client again under this configuration."""
 
 
 def can_move(before: float, after: float, elections: int) -> bool:
-    """Whether a mean can have gone from `before` to `after` (nan: no rewards yet) in so many elections.
+    """Whether a mean can change from `before` to `after` (nan: no rewards yet) in this number of elections.
 
-    The elected need not have given an opinion each time, so how many rewards a mean is over is not known; this allows
-    whatever any number of them allows.
+    An elected client need not give an opinion, so the number of rewards behind a mean is unknown; any number is
+    allowed.
     """
     if math.isnan(after):
         return math.isnan(before)
@@ -78,9 +78,9 @@ def can_move(before: float, after: float, elections: int) -> bool:
 
 
 def check_proof(proof: Proof, *, config: PeerConfig, verifier: Verifier, chain: CertificateChain) -> None:
-    """Raise RemoteProtocolError unless this proves that `proof.client` lied.
+    """Raise RemoteProtocolError unless this proves that `proof.client` misbehaved.
 
-    An `ImpossibleMove` is judged on `chain`, the history that its bearer must share.
+    An `ImpossibleMove` is checked on `chain`, which its sender must share.
     """
     if not 0 <= proof.client < config.clients or proof.other.client != proof.client:
         raise RemoteProtocolError("a proof must be two things that one client of this election signed")
@@ -123,7 +123,7 @@ def _impossible_move(proof: Proof, config: PeerConfig, chain: CertificateChain) 
 
 
 def is_impossible_move(one: SignedValue, other: SignedValue, chain: CertificateChain) -> bool:
-    """Whether two values of one client, the first from an earlier slot, cannot both be honest on this history."""
+    """Whether two values of one client, the first from an earlier slot, contradict each other on this history."""
     first = chain.elections_since(one.client, one.previous)
     then = chain.elections_since(one.client, other.previous)
     if first is None or then is None or first < then or one.slot >= other.slot:

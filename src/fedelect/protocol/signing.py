@@ -1,8 +1,8 @@
-"""Who signs and who checks, as two small interfaces, and the cheap pair that simulations use.
+"""Interfaces of signing and verifying, and a cheap implementation for simulations.
 
-The protocol knows no cryptography: it hands bytes to a `Signer` and asks a `Verifier`. Real peers use ed25519
-(`fedelect.runtime.signing`). The keyed hash here is symmetric: whoever can check can also forge, so it is for peers
-that live in one process and for nothing else.
+The protocol contains no cryptography: it passes bytes to a `Signer` and a `Verifier`. Real peers use ed25519
+(`fedelect.runtime.signing`). The keyed hash here is symmetric: a verifier can also forge, so it is only for peers in
+one process.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from fedelect.seeds import rank_key
 
 @runtime_checkable
 class Signer(Protocol):
-    """Holds one client's secret."""
+    """Signs with one client's secret key."""
 
     @property
     def key(self) -> bytes:
-        """What others check the signatures with; it stands in the configuration."""
+        """The public key, as in the configuration."""
 
     def sign(self, message: bytes) -> bytes:
         """The signature of `message`."""

@@ -1,11 +1,11 @@
-"""What peers sign, as canonical bytes defined once: values, votes, certificates.
+"""What peers sign, as canonical bytes: values, votes, certificates.
 
-Every signed text begins with a name and a version of its own, so that a signature of one kind can never pass for
-another; numbers are little-endian, floats are their eight IEEE bytes. Equality is equality of those bytes: nan equals
-nan, and a signature is no part of what was said.
+The bytes of each kind begin with its own name and version, so that a signature of one kind is never valid for another.
+Numbers are little-endian, floats are their eight IEEE bytes. Equality is equality of these bytes: nan equals nan, and
+signatures are not compared.
 
-A certificate is called by the hash of its statement, not of its signatures, for two peers may hold different
-majorities of signatures to one statement.
+The identity of a certificate is the hash of its statement, not of its signatures: two peers may hold different quorums
+of signatures to one statement.
 """
 
 import functools
@@ -36,17 +36,17 @@ def digest(content: bytes) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class SignedValue:
-    """What one client says of itself in the election for one slot.
+    """A client's claim about itself in the election for one slot.
 
     Attributes:
         configuration: Hash of the configuration.
         slot: The slot that is elected for, from 1.
         previous: Identity of the certificate it builds on; the hash of the configuration where there is none yet.
-        client: Who says it.
+        client: The client.
         mean: Mean of its own opinions in the slots in which it was elected, in [0, 1]; nan if it has none.
         belief: Its unnormalised belief, in [0, 1]; nan if it has none.
-        blind: 16 random bytes, fresh in every value, that only peers get to see: with them nobody can find out by
-            trial which map a hash is of. Nothing else follows from them.
+        blind: 16 random bytes, fresh in every value, seen by peers only. They keep others from finding the map
+            behind a hash by trial.
         signature: By the client, of `content`.
     """
 
@@ -72,7 +72,7 @@ class SignedValue:
         return hash(self.content)
 
     def fault(self) -> str | None:
-        """What is wrong with the numbers or the blind, or None."""
+        """Why the numbers or the blind are invalid, or None."""
         if len(self.blind) != BLIND_BYTES:
             return f"the blind must be {BLIND_BYTES} random bytes, got {len(self.blind)}"
         for name, number in (("mean", self.mean), ("belief", self.belief)):
@@ -88,13 +88,13 @@ def canonical_float(number: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """What a majority certifies: who trains in `slot`, on top of which history, from which map.
+    """What a quorum certifies: the cohort of `slot`, on top of which history, from which map.
 
     Attributes:
         configuration: Hash of the configuration.
         slot: The slot that was elected for, from 1.
         previous: Identity of the certificate before it; the hash of the configuration for the first.
-        cohort: Who trains in `slot`, sorted.
+        cohort: The clients that train in `slot`, sorted.
         map_hash: Hash of the frozen map; see `map_hash`. The map itself stays among the peers. Under the rule
             "bp-gp", the seal of an `Appraisal`.
     """
@@ -127,11 +127,11 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One client's signature to a statement; an honest client gives one for each slot, whatever happens.
+    """One client's signature to a statement; an honest client gives at most one for each slot.
 
     Attributes:
         statement: What is signed.
-        client: Who signs.
+        client: The signer.
         signature: Of the statement's content.
     """
 
@@ -142,7 +142,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A statement and the signatures of a majority. This is all that the federation's server ever gets.
+    """A statement and the signatures of a quorum. The federation's server sees nothing else of an election.
 
     Attributes:
         statement: What is certified.
@@ -164,21 +164,21 @@ class Certificate:
 
     @property
     def cohort(self) -> Cohort:
-        """Who trains in that slot."""
+        """The clients that train in that slot."""
         return self.statement.cohort
 
 
 @dataclass(frozen=True, eq=False)
 class Appraisal:
-    """What the map of a certified slot says of the cohort that trained before it: the worth of a set, rule "bp-gp".
+    """Worth of the cohort that trained before a certified slot, by that slot's map; only under the rule "bp-gp".
 
-    Under that rule the hash in a statement is `seal`, over the hash of the map and the worth. So whoever has the
-    certificate can check an appraisal without the map, and from the certificate alone nobody learns the worth.
+    Under that rule the hash in a statement is `seal`, over the hash of the map and the worth. So an appraisal can be
+    checked with the certificate and without the map, and the certificate alone does not reveal the worth.
 
     Attributes:
         certificate: Identity of the certificate of that slot.
         values: Hash of its frozen map; see `map_hash`.
-        worth: Of the cohort of the certificate before, as `belief_value` has it; nan if nobody had a belief.
+        worth: Of the cohort of the certificate before, as `belief_value` has it; nan if no client had a belief.
     """
 
     certificate: bytes
@@ -187,7 +187,7 @@ class Appraisal:
 
     @functools.cached_property
     def seal(self) -> bytes:
-        """What stands in the certificate's statement as `map_hash`."""
+        """The `map_hash` in the certificate's statement."""
         return seal_map(self.values, self.worth)
 
     def __eq__(self, other: object) -> bool:
@@ -205,11 +205,11 @@ def seal_map(values: bytes, worth: float) -> bytes:
 
 
 def map_hash(values: Mapping[int, SignedValue | None], available: Iterable[int] | None = None) -> bytes:
-    """Hash of a frozen map. It hides the map from whoever does not know the blind of even one value in it.
+    """Hash of a frozen map. It hides the map from anyone who lacks the blind of at least one value in it.
 
     Args:
-        values: client -> its value, or None where it is proven to have lied.
-        available: Who could be elected, if the hosts said so; None means all.
+        values: client -> its value, or None if it is proven to have misbehaved.
+        available: Clients that could be elected; None means all.
     """
     parts = [_MAP]
     there = None if available is None else sorted(set(available))

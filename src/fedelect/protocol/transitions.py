@@ -1,8 +1,8 @@
-"""The states of a peer and the moves between them, as data.
+"""The states of a peer and the transitions between them, as data.
 
-Two rules. All that a peer may do next is in `TRANSITIONS`: an event that is not listed under the present state is
-misuse by the host and raises LocalProtocolError before anything changes. Messages from others are no events here:
-they are welcome in every state, and what they bring about (all rounds done, a certificate) is.
+Two rules. An event that `TRANSITIONS` does not list under the present state is misuse by the host and raises
+LocalProtocolError before anything changes. Messages are not events here: they are accepted in every state; their
+consequences (all rounds done, a certificate) are events.
 
 The diagram in docs/PROTOCOL.md is `mermaid()`.
 """
@@ -15,16 +15,16 @@ from fedelect.errors import LocalProtocolError
 
 
 class State(Enum):
-    """Where a peer stands in its slot."""
+    """State of a peer in its slot."""
 
     IDLE = "idle"
-    """No slot has begun since the peer was made."""
+    """No slot has begun since the peer was created."""
 
     EXCHANGING = "exchanging"
-    """Belief messages go back and forth with the neighbours."""
+    """Belief messages are exchanged with the neighbours."""
 
     SETTLED = "settled"
-    """The belief is there; the host has to propose."""
+    """The belief is settled; the host has to propose."""
 
     FLOODING = "flooding"
     """Signed values spread, round by round."""
@@ -33,14 +33,14 @@ class State(Enum):
     """The map is frozen and voted on; votes spread until a quorum agrees."""
 
     DECIDED = "decided"
-    """There is a certificate. Neighbours that lack it are answered."""
+    """There is a certificate. Neighbours that lack it get it on request."""
 
     SKIPPED = "skipped"
-    """No certificate was seen in time."""
+    """No certificate arrived in time."""
 
 
 class Event(Enum):
-    """What happens to a peer: calls of its host, and what it concludes from messages."""
+    """Events of a peer: calls of its host, and conclusions from messages."""
 
     BEGIN_SLOT = "begin_slot"
     ROUNDS_DONE = "belief rounds done"
@@ -57,7 +57,7 @@ class Event(Enum):
 
 
 def _open(stays: State, *, caught_up: State, **moves: State) -> Mapping[Event, State]:
-    """The moves out of a state in which a slot is under way: some of its own, and those that all such states have."""
+    """Transitions out of a state with an open slot: its own, and those that all such states share."""
     return {Event[name]: target for name, target in moves.items()} | {
         Event.CERTIFIED: State.DECIDED,
         Event.CAUGHT_UP: caught_up,
@@ -74,7 +74,7 @@ def _closed(stays: State) -> Mapping[Event, State]:
 
 
 def _links(stays: State) -> dict[Event, State]:
-    """Links come and go in every state; what follows from it is an event of its own."""
+    """Links change in every state; the consequences are other events."""
     return {Event.NEIGHBOUR_LOST: stays, Event.NEIGHBOUR_BACK: stays}
 
 
@@ -92,7 +92,7 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
 """state -> event -> next state."""
 
 OPEN_STATES = frozenset({State.EXCHANGING, State.SETTLED, State.FLOODING, State.CERTIFYING})
-"""The states in which a slot is under way."""
+"""The states with an open slot."""
 
 
 def next_state(state: State, event: Event) -> State:
