@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from tests.reference import metrics as literal
 
-from fedelect.equations.intervals import Interval, mean_band, mean_interval, student_t_quantile
+from fedelect.equations.intervals import Interval, mean_band, mean_interval, share_interval, student_t_quantile
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 
@@ -64,3 +64,18 @@ def test_a_band_is_the_interval_of_each_column() -> None:
         half = float(band.half_width[column])
         assert (None if math.isnan(half) else half) == one.half_width
         assert int(band.count[column]) == one.count
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 10), (3, 10), (10, 10), (50, 100)])
+def test_the_interval_of_a_share_covers_wilsons(hits: int, count: int) -> None:
+    wilson = stats.binomtest(hits, count).proportion_ci(method="wilson")
+    found = share_interval(hits, count)
+    assert found.mean == hits / count and found.half_width is not None
+    reach = max(found.mean - wilson.low, wilson.high - found.mean)
+    assert found.half_width == pytest.approx(reach, rel=1e-9)
+
+
+@pytest.mark.parametrize(("hits", "count"), [(-1, 5), (6, 5), (0, 0)])
+def test_a_share_of_more_hits_than_there_are_is_refused(hits: int, count: int) -> None:
+    with pytest.raises(ConfigurationError, match="hits must be from 0 to a count of at least 1"):
+        share_interval(hits, count)

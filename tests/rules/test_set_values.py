@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reference import set_values as reference
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.rules import SetPrior, belief_value, elect_set, fit_loss_surrogate
+from fedelect.rules import SetPrior, belief_value, elect_set, fit_loss_surrogate, search
 from fedelect.rules.exact_algebra import Factor, ln, membership
 from fedelect.rules.posterior import NOISES, TRUST, SetPosterior
 from fedelect.rules.search import find_best_set
@@ -162,6 +162,13 @@ def test_the_search_finds_the_set_with_the_highest_bound(seed: int) -> None:
     cohort, bound = find_best_set(posterior, EVERYBODY, clients=7, exploration=1.0, seed=seed, slot=5)
     assert bound == pytest.approx(bounds.max(), abs=1e-12)
     assert bounds[SETS.index(cohort)] == pytest.approx(bounds.max(), abs=1e-12)
+
+
+def test_the_search_ends_after_a_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_MOST_STEPS", 1)
+    bounds = all_bounds(known(), 1.0)
+    cohort, bound = find_best_set(known(), EVERYBODY, clients=7, exploration=1.0, seed=1, slot=5)
+    assert bounds[SETS.index(cohort)] == pytest.approx(bound, abs=1e-12)
 
 
 def test_the_election_keeps_to_who_is_eligible_and_says_when_they_are_too_few() -> None:

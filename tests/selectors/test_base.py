@@ -14,6 +14,7 @@ from fedelect.errors import (
     ConfigurationError,
     FeedbackError,
     MissingSignalError,
+    NoElection,
     SelectorError,
     StaleSelectionError,
     StateError,
@@ -275,3 +276,15 @@ def test_an_array_taken_from_the_feedback_can_be_changed_later(monkeypatch: pyte
     selector.tell(selector.ask(), told)
     selector.arrays["mean"][0] = 0.9
     assert told.opinions is not None and told.opinions[0] == 0.1
+
+
+def test_a_slot_whose_election_failed_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Greedy, slot: int, available: Available) -> Choice:
+        raise NoElection("the clients did not agree")
+
+    selector = Greedy(clients=4, budget=2, seed=7)
+    with monkeypatch.context() as patched:
+        patched.setattr(Greedy, "_choose", fail)
+        with pytest.raises(NoElection):
+            selector.ask()
+    assert selector.ask().slot == 2

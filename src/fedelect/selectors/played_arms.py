@@ -55,10 +55,10 @@ class _Rank:
         if not arms:
             del self.by_mean[mean]
 
-    def best_mean(self) -> float | None:
-        while self._heap and -self._heap[0] not in self.by_mean:
+    def best_mean(self) -> float:
+        while -self._heap[0] not in self.by_mean:
             heapq.heappop(self._heap)
-        return -self._heap[0] if self._heap else None
+        return -self._heap[0]
 
 
 class PlayedArms:
@@ -109,8 +109,6 @@ class PlayedArms:
         for pulls in sorted(self._ranks):
             rank = self._ranks[pulls]
             mean = rank.best_mean()
-            if mean is None:
-                continue
             index = ucb_index(mean, pulls, slot=slot, exploration=exploration)
             if index > best:
                 best, runs = index, [rank.by_mean[mean]]
