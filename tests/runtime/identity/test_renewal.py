@@ -151,7 +151,7 @@ def test_whom_to_certify_and_where_is_not_taken_from_what_an_applicant_brings(fe
 
 def test_a_ca_without_a_roster_says_what_to_copy_and_then_renews(fed: Path) -> None:
     (fed / "ca" / ROSTER_NAME).unlink()
-    with pytest.raises(ConfigurationError, match=r"holds no roster.json .*copy roster.json .* `server`"):
+    with pytest.raises(ConfigurationError, match=r"holds no roster.json, .*copy roster.json .* `server`"):
         renew("peer01", fed / "peer01", fed / "ca")
     shutil.copy(fed / "server" / ROSTER_NAME, fed / "ca" / ROSTER_NAME)
     assert renew("peer01", fed / "peer01", fed / "ca").host == "localhost"

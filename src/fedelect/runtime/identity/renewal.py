@@ -84,7 +84,7 @@ def renew(member: str, folder: Path, ca: Path) -> RenewedCertificate:
 def _own_roster(ca: Path) -> Roster:
     if not (ca / ROSTER_NAME).exists():
         raise ConfigurationError(
-            f"{ca} holds no {ROSTER_NAME} (earlier versions wrote none there), and whom to certify is not taken from "
+            f"{ca} holds no {ROSTER_NAME}, and whom to certify is not taken from "
             f"what an applicant brings: copy {ROSTER_NAME} into it from the folder `server` that was made with it"
         )
     return read_roster(ca)
