@@ -1,4 +1,4 @@
-"""Build the atlases of the reporting worlds (`fedelect.bench.worlds`): train every cohort of each.
+"""Build the atlases of the reporting worlds (`benchmarks.selector_report.worlds`): train every cohort of each.
 
     python benchmarks/build_worlds.py                          # all; about 40 minutes of one core, most of it MNIST
     python benchmarks/build_worlds.py --only r-lossy-N12-K4    # one of them
@@ -17,11 +17,12 @@ import argparse
 import time
 from pathlib import Path
 
+from benchmarks.selector_report.worlds import REPORTING, SMALL
 from rich.console import Console
 
 from fedelect._progress import TerminalBar
 from fedelect.atlas import build_atlas, table_truth
-from fedelect.bench.worlds import REPORTING, SHIPPED, SMALL
+from fedelect.bench import shipped_worlds
 from fedelect.datasets import load_dataset
 
 LARGE = Path(__file__).parent / "atlases"
@@ -31,7 +32,7 @@ def atlas_path(name: str) -> Path:
     """Where the atlas of the reporting world of that name is kept."""
     (world,) = [world for world in REPORTING if world.name == name]
     assert world.plan is not None, f"{name} has no atlas"
-    return (SHIPPED if world.plan.cohorts <= SMALL else LARGE) / f"{name}.npz"
+    return LARGE / f"{name}.npz" if world.plan.cohorts > SMALL else shipped_worlds()[name]
 
 
 def main() -> None:

@@ -34,8 +34,7 @@ from threadpoolctl import threadpool_limits
 
 import fedelect
 from fedelect._progress import TerminalBar
-from fedelect.bench import Elections, figures_of
-from fedelect.bench.entrants import REFERENCE
+from fedelect.bench import REFERENCE, Elections, figures_of
 from fedelect.loop import FrameworkName
 
 RESULTS = Path(__file__).parent / "results" / "selector_report.json"
@@ -101,7 +100,7 @@ def _show(bar: TerminalBar, before: int, total: int, slot: int) -> None:
 
 def figures(of: Arena, elections: dict[str, Elections]) -> dict[str, Any]:
     """The figures of one world, trial by trial."""
-    world = of.stage.world
+    world = of.environment.world
     best, optimum = of.best(elections)
     rows = {}
     for text, one in elections.items():

@@ -4,10 +4,10 @@
     python benchmarks/tune_selectors.py --tables FOLDER --only set-gp      # one of them
     python benchmarks/tune_selectors.py --tables FOLDER --compare          # defaults only
 
-All cohorts of every cold tuning world (`fedelect.bench.worlds`) are trained once, a few draws of batch order and upload
-luck each, and kept in FOLDER; selectors are then played on these tables. A gap is (best - chosen) / best of the mean
-over draws, in percent; *running* is the mean over all slots, *final* over the last 20. The warm world has no table and
-is left out.
+All cohorts of every cold tuning world (`benchmarks.selector_report.worlds`) are trained once, a few draws of batch
+order and upload luck each, and kept in FOLDER; selectors are then played on these tables. A gap is (best - chosen) /
+best of the mean over draws, in percent; *running* is the mean over all slots, *final* over the last 20. The warm world
+has no table and is left out.
 Results go to results/selector_tuning.json, one list of settings for each selector.
 """
 
@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.selector_report.worlds import SETTINGS, SLOTS, TRIALS, TUNING, BenchWorld
 from threadpoolctl import threadpool_limits
 
 from fedelect.analytics import judge
-from fedelect.bench.worlds import SETTINGS, SLOTS, TRIALS, TUNING, BenchWorld
 from fedelect.datasets import load_dataset
 from fedelect.federation import Job, Model, linear_losses, make_engine
 from fedelect.scenario import Scenario, build_scenario, simulated_signals

@@ -8,10 +8,10 @@ import numpy as np
 from benchmarks.build_worlds import LARGE, atlas_path
 from benchmarks.selector_report.on_demand import OnDemand
 from benchmarks.selector_report.search import climb
+from benchmarks.selector_report.worlds import REPORTING, BenchWorld
 
 from fedelect.atlas import AtlasEngine, load_atlas, shipped_atlases, table_truth
-from fedelect.bench import REPORTING, BenchWorld, Elections, Stage, entrants, play_together
-from fedelect.bench.entrants import fixed
+from fedelect.bench import Elections, Environment, default_specs, fixed, play_together
 from fedelect.datasets import load_dataset
 from fedelect.federation import make_engine
 from fedelect.scenario import build_scenario
@@ -25,12 +25,12 @@ Tick = Callable[[int], None]
 
 
 class Arena(ABC):
-    """A world, its entrants, and what the cohorts that they elect are worth.
+    """A world, its default_specs, and what the cohorts that they elect are worth.
 
     Attributes:
         name: The world's name.
         kind: "atlas", "on demand" or "warm".
-        stage: Where they play.
+        environment: Where they play.
         texts: The entrants' specifications.
         trials: How many each.
         together: Whether they are played side by side, which saves training.
@@ -39,14 +39,14 @@ class Arena(ABC):
     kind: str
     together = False
 
-    def __init__(self, name: str, stage: Stage, trials: int, *, full: bool, losses: bool = True) -> None:
-        self.name, self.stage, self.trials = name, stage, trials
-        world = stage.world
-        self.texts = entrants(clients=world.clients, budget=world.budget, full=full, losses=losses)
+    def __init__(self, name: str, environment: Environment, trials: int, *, full: bool, losses: bool = True) -> None:
+        self.name, self.environment, self.trials = name, environment, trials
+        world = environment.world
+        self.texts = default_specs(clients=world.clients, budget=world.budget, full=full, losses=losses)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
         """What these entrants do."""
-        return play_together(self.stage, texts, slots=SLOTS, trials=self.trials, seed=SEED, progress=tick)
+        return play_together(self.environment, texts, slots=SLOTS, trials=self.trials, seed=SEED, progress=tick)
 
     @abstractmethod
     def best(self, played: dict[str, Elections]) -> tuple[Cohort, float]:
@@ -64,8 +64,8 @@ class AtlasArena(Arena):
 
     def __init__(self, path: Path, *, full: bool, trials: int) -> None:
         atlas = load_atlas(path)
-        stage = Stage(atlas.world, AtlasEngine(atlas))
-        super().__init__(atlas.config.name, stage, trials, full=full, losses=atlas.losses is not None)
+        environment = Environment(atlas.world, AtlasEngine(atlas))
+        super().__init__(atlas.config.name, environment, trials, full=full, losses=atlas.losses is not None)
         self._truth = table_truth(atlas)
         self._best = atlas.cohort(self._truth.best)
 
@@ -87,7 +87,7 @@ class OnDemandArena(Arena):
     def __init__(self, world: BenchWorld, *, full: bool, trials: int) -> None:
         scenario = build_scenario(world.config, load_dataset(world.config.data.source))
         self.engine = OnDemand(scenario, make_engine("auto", world.config), LARGE / f"{world.name}.on-demand.npz")
-        super().__init__(world.name, Stage(scenario, self.engine), trials, full=full)
+        super().__init__(world.name, Environment(scenario, self.engine), trials, full=full)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
         """What these entrants do; what was trained is written down."""
@@ -99,7 +99,7 @@ class OnDemandArena(Arena):
         """The best of all that were ever trained, improved by exchange of members."""
         known = self.engine.known
         start = known[int(np.argmax(self.engine.worth(known)))]
-        found = climb(self.engine.worth, start, self.stage.world.clients)
+        found = climb(self.engine.worth, start, self.environment.world.clients)
         self.engine.save()
         return found
 
@@ -122,12 +122,12 @@ class WarmArena(Arena):
 
     def __init__(self, world: BenchWorld, *, full: bool, trials: int) -> None:
         scenario = build_scenario(world.config, load_dataset(world.config.data.source))
-        stage = Stage(scenario, make_engine("auto", world.config))
-        super().__init__(world.name, stage, trials, full=full)
+        environment = Environment(scenario, make_engine("auto", world.config))
+        super().__init__(world.name, environment, trials, full=full)
 
     def best(self, played: dict[str, Elections]) -> tuple[Cohort, float]:
         """The fixed cohort, and the mean of its last tenth over all trials."""
-        cohort, _ = climb(self._ends, tuple(range(self.stage.world.budget)), self.stage.world.clients)
+        cohort, _ = climb(self._ends, tuple(range(self.environment.world.budget)), self.environment.world.clients)
         (elections,) = self.play([fixed(cohort)])
         return cohort, float(elections.rewards[:, -SLOTS // 10 :].mean())
 
@@ -137,7 +137,7 @@ class WarmArena(Arena):
 
     def _ends(self, cohorts: Sequence[Cohort]) -> Floats:
         texts = [fixed(cohort) for cohort in cohorts]
-        played = play_together(self.stage, texts, slots=self.SEARCHED, trials=1, seed=SEED)
+        played = play_together(self.environment, texts, slots=self.SEARCHED, trials=1, seed=SEED)
         return np.array([one.rewards[0, -5:].mean() for one in played])
 
 

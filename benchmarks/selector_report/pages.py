@@ -15,7 +15,7 @@ BEGIN, END = "<!-- selector report: begin -->", "<!-- selector report: end -->"
 HEAD = """# The selectors, world by world
 
 Made by `python benchmarks/report_selectors.py` from `benchmarks/results/selector_report.json`; the worlds are those of
-`src/fedelect/bench/worlds.py`, and the paper's atlas. How to read it, and what follows from it:
+`benchmarks/selector_report/worlds.py`, and the paper's atlas. How to read it, and what follows from it:
 [SELECTORS.md](SELECTORS.md), "Which wins". ± is a 95 % interval over trials (Student's t); differences are taken trial
 by trial, and one that is above 0 means that the entrant does worse."""
 

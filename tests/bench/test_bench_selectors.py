@@ -8,7 +8,7 @@ from tests.atlas.made_up import alike, made_up
 from tests.worlds import plan as run_plan
 
 from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases, table_truth
-from fedelect.bench import Ranking, competitors, left_out, rank_selectors
+from fedelect.bench import Ranking, benchmark_specs, left_out, rank_selectors
 from fedelect.bench.play import Player
 from fedelect.errors import ConfigurationError, SelectorError
 from fedelect.records import read_run
@@ -57,7 +57,7 @@ def test_without_fresh_seeds_the_table_is_the_world_and_its_best_cohort_the_opti
 
 def test_all_selectors_are_ranked_by_their_running_gap_each_where_it_finds_what_it_needs() -> None:
     ranking = rank_selectors(ladder(), slots=30, trials=3, workers=1)
-    assert {row.label for row in ranking.rows} == set(competitors(ladder(), table_truth(ladder())))
+    assert {row.label for row in ranking.rows} == set(benchmark_specs(ladder(), table_truth(ladder())))
     gaps = [row.running_gap.mean for row in ranking.rows]
     assert gaps == sorted(gaps)
     among_clients = {row.label for row in ranking.rows if row.framework == "da"}

@@ -13,12 +13,13 @@ from benchmarks.selector_report import arenas, pages
 from benchmarks.selector_report.arenas import OnDemandArena
 from benchmarks.selector_report.on_demand import OnDemand
 from benchmarks.selector_report.search import climb, neighbours
+from benchmarks.selector_report.worlds import BenchWorld
 from rich.console import Console
 from scipy import stats
 from tests.worlds import digits, tiny
 
 from fedelect.analytics import survey
-from fedelect.bench import BenchWorld, Stage, play_together
+from fedelect.bench import Environment, play_together
 from fedelect.federation import Job, linear_losses, make_engine
 from fedelect.scenario import Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats
@@ -52,11 +53,11 @@ def test_what_is_trained_on_demand_is_what_training_gives_and_is_trained_once(tm
 
 def test_selectors_played_side_by_side_do_what_they_do_alone() -> None:
     world = small_world()
-    stage = Stage(world, make_engine("auto", world.config))
+    environment = Environment(world, make_engine("auto", world.config))
     texts = ["quick-init-ucb:exploration=0.01", "bp-ucb", "oort", "random"]
-    together = play_together(stage, texts, slots=6, trials=2, seed=3)
+    together = play_together(environment, texts, slots=6, trials=2, seed=3)
     for text, one in zip(texts, together, strict=True):
-        (alone,) = play_together(stage, [text], slots=6, trials=2, seed=3)
+        (alone,) = play_together(environment, [text], slots=6, trials=2, seed=3)
         assert np.array_equal(one.cohorts, alone.cohorts) and np.array_equal(one.rewards, alone.rewards)
         assert one.framework == alone.framework == ("da" if text == "bp-ucb" else "fa")
 
@@ -86,7 +87,7 @@ def test_a_tiny_world_is_played_resumed_and_drawn_up(tmp_path: Path, monkeypatch
         "reference": "set-gp",
         "worlds": {world.name: figures(arena, played(arena, kept, Console(quiet=True)))},
     }
-    everything = list(itertools.combinations(range(arena.stage.world.clients), arena.stage.world.budget))
+    everything = list(itertools.combinations(range(arena.environment.world.clients), arena.environment.world.budget))
     found = report["worlds"][world.name]
     assert found["optimum"] == pytest.approx(arena.engine.worth(everything).max(), abs=1e-6)
     assert set(found["entrants"]) == set(arena.texts)

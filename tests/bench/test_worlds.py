@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from benchmarks.selector_report.worlds import REPORTING, SETTINGS, SMALL, TUNING
 from tests.worlds import digits
 
 from fedelect.analytics import survey
 from fedelect.atlas import cohorts_at, load_atlas
 from fedelect.atlas.table import kept_losses
-from fedelect.bench import REPORTING, TUNED, TUNING, entrants, shipped_worlds
-from fedelect.bench.worlds import SETTINGS
+from fedelect.bench import TUNED, default_specs, shipped_worlds
 from fedelect.federation import Job, MeasuresLosses, make_engine
 from fedelect.scenario import build_scenario
 from fedelect.selectors import SelectorSpec, selector_classes
@@ -25,6 +25,11 @@ def test_no_world_serves_for_tuning_and_for_reporting() -> None:
     names = [world.name for world in (*TUNING, *REPORTING)]
     assert len(set(names)) == len(names)
     assert not {world.config.seed for world in TUNING} & {world.config.seed for world in REPORTING}
+
+
+def test_the_small_reporting_worlds_come_with_fedelect_in_their_order() -> None:
+    plans = {world.name: world.plan for world in REPORTING}
+    assert list(shipped_worlds()) == [name for name, plan in plans.items() if plan and plan.cohorts <= SMALL]
 
 
 @pytest.mark.parametrize("name", shipped_worlds())
@@ -63,15 +68,15 @@ def test_every_selector_had_its_chance_in_tuning_and_plays_what_came_out() -> No
             assert first.parameters == default.parameters
 
 
-def test_entrants_are_each_selector_as_tuned_and_in_full_with_its_default_too() -> None:
-    short, full = entrants(clients=20, budget=5), entrants(clients=20, budget=5, full=True)
+def test_default_specs_are_each_selector_as_tuned_and_in_full_with_its_default_too() -> None:
+    short, full = default_specs(clients=20, budget=5), default_specs(clients=20, budget=5, full=True)
     assert {text.partition(":")[0] for text in short} == selector_classes().keys() - {"fixed"}
     assert set(TUNED.values()) <= set(short) <= set(full)
     assert {"oort", "client-ucb", "fedcs"} <= set(full) - set(short)
-    without = entrants(clients=20, budget=5, full=True, losses=False)
+    without = default_specs(clients=20, budget=5, full=True, losses=False)
     assert {text.partition(":")[0] for text in set(full) - set(without)} == {"oort", "power-of-choice", "loss-gp"}
-    assert {"fedcs:candidates=6", "power-of-choice:candidates=5"} <= set(entrants(clients=6, budget=2))
-    assert {"fedcs:candidates=9", "power-of-choice:candidates=9"} <= set(entrants(clients=20, budget=9))
+    assert {"fedcs:candidates=6", "power-of-choice:candidates=5"} <= set(default_specs(clients=6, budget=2))
+    assert {"fedcs:candidates=9", "power-of-choice:candidates=9"} <= set(default_specs(clients=20, budget=9))
     for text in full:
         SelectorSpec.parse(text).build(clients=20, budget=5, seed=1)
 

@@ -1,25 +1,23 @@
-"""Selectors ranked where what every cohort is worth is known, in worlds that no selector was tuned in."""
+"""Selectors ranked where what every cohort is worth is known."""
 
-from fedelect.bench.entrants import TUNED, competitors, entrants, left_out
 from fedelect.bench.figures import Figures, figures_of, paired_difference
-from fedelect.bench.play import Elections, Player, Stage, play_together
-from fedelect.bench.selectors import Ranked, Ranking, rank_selectors
-from fedelect.bench.worlds import REPORTING, TUNING, BenchWorld, shipped_worlds
+from fedelect.bench.play import Elections, Environment, Player, play_together
+from fedelect.bench.selectors import Ranked, Ranking, rank_selectors, shipped_worlds
+from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, fixed, left_out
 
 __all__ = [
-    "REPORTING",
+    "REFERENCE",
     "TUNED",
-    "TUNING",
-    "BenchWorld",
     "Elections",
+    "Environment",
     "Figures",
     "Player",
     "Ranked",
     "Ranking",
-    "Stage",
-    "competitors",
-    "entrants",
+    "benchmark_specs",
+    "default_specs",
     "figures_of",
+    "fixed",
     "left_out",
     "paired_difference",
     "play_together",

@@ -1,4 +1,4 @@
-"""Selectors on a stage: who was elected, what came of it, and what an ask cost. Nothing is written to disk."""
+"""Play selectors in an environment: who is elected, with which reward, and what an ask costs; writes nothing."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class Elections:
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class Environment:
     """Where selectors play: a world, and what trains in it or takes the place of training."""
 
     world: Scenario
@@ -43,7 +43,7 @@ class Stage:
 
 
 def play_together(
-    stage: Stage,
+    environment: Environment,
     texts: Sequence[str],
     *,
     slots: int,
@@ -57,7 +57,7 @@ def play_together(
     None sees the others: each does what it would do alone, but an engine trains all of a slot in one batch.
 
     Args:
-        stage: Where.
+        environment: Where.
         texts: Specifications, all different.
         slots: T.
         trials: How many each; within one all have the same training seeds.
@@ -66,27 +66,29 @@ def play_together(
         progress: Told the number of each slot that is finished.
     """
     numbers = range(first_trial, first_trial + trials)
-    plans = [_fitting_plan(stage.world, spec, slots, numbers.stop, seed) for spec in specify_selectors(list(texts))]
-    cast = [
-        Replica(text, trial, stage.world, plan.build_selector(plan.selectors[0], stage.world, trial))
+    plans = [
+        _fitting_plan(environment.world, spec, slots, numbers.stop, seed) for spec in specify_selectors(list(texts))
+    ]
+    replicas = [
+        Replica(text, trial, environment.world, plan.build_selector(plan.selectors[0], environment.world, trial))
         for text, plan in zip(texts, plans, strict=True)
         for trial in numbers
     ]
     frameworks = [plan.framework for plan in plans for _ in range(trials)]
-    cohorts = np.empty((len(cast), slots, stage.world.budget), dtype=np.int64)
-    rewards, spent = np.empty((len(cast), slots)), np.zeros(len(cast))
+    cohorts = np.empty((len(replicas), slots, environment.world.budget), dtype=np.int64)
+    rewards, spent = np.empty((len(replicas), slots)), np.zeros(len(replicas))
     for slot in range(1, slots + 1):
-        for place, replica in enumerate(cast):
+        for place, replica in enumerate(replicas):
             before = time.process_time()
             cohorts[place, slot - 1] = _asked(replica)  # the loop is given the same ask again
             spent[place] += time.process_time() - before
         for framework in sorted(set(frameworks)):
             places = [place for place, of in enumerate(frameworks) if of == framework]
-            of_framework = [cast[place] for place in places]
-            records = play_slot(of_framework, slot=slot, framework=framework, seed=seed, engine=stage.engine)
+            of_framework = [replicas[place] for place in places]
+            records = play_slot(of_framework, slot=slot, framework=framework, seed=seed, engine=environment.engine)
             rewards[places, slot - 1] = [_reward(record) for record in records]
         progress(slot)
-    shares = [slice(first, first + trials) for first in range(0, len(cast), trials)]
+    shares = [slice(first, first + trials) for first in range(0, len(replicas), trials)]
     return [
         Elections(plan.framework, cohorts[share], rewards[share], 1000.0 * spent[share] / slots)
         for plan, share in zip(plans, shares, strict=True)
@@ -110,9 +112,9 @@ class Player:
 
     def elections(self, text: str) -> Elections:
         """What the selector of that specification does; whatever goes wrong is raised."""
-        stage = Stage(self._atlas.world, AtlasEngine(self._atlas))
+        environment = Environment(self._atlas.world, AtlasEngine(self._atlas))
         (elections,) = play_together(
-            stage,
+            environment,
             [text],
             slots=self._slots,
             trials=self._trials,

@@ -8,16 +8,26 @@ Whoever judges, a ranking also says what the optimum of the scenario is.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
-from fedelect.bench.entrants import REFERENCE, competitors
 from fedelect.bench.figures import Figures, figures_of, got_close, paired_difference
 from fedelect.bench.play import Elections, Player
+from fedelect.bench.specs import REFERENCE, benchmark_specs
 from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
 from fedelect.vocabulary import Cohort
+
+_SHIPPED = (
+    "r-labels2-N12-K4",
+    "r-labels3-N12-K4",
+    "r-dir01-N12-K4",
+    "r-dir05-own-N15-K3",
+    "r-unequal-N15-K5",
+    "r-lossy-N12-K4",
+)
 
 Progress = Callable[[int, int], None]
 """Told (selectors finished, selectors in all)."""
@@ -95,6 +105,11 @@ class Ranking:
     rows: tuple[Ranked, ...]
 
 
+def shipped_worlds() -> dict[str, Path]:
+    """Return the small worlds of the published comparison whose atlases come with fedelect: name -> file."""
+    return {name: Path(__file__).parent / "shipped" / f"{name}.npz" for name in _SHIPPED}
+
+
 def rank_selectors(
     atlas: Atlas,
     *,
@@ -114,7 +129,7 @@ def rank_selectors(
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs.
-        full: Each selector also with its default where tuning prefers another setting (`entrants`).
+        full: Each selector also with its default where tuning prefers another setting (`default_specs`).
         more: Specifications of further selectors, such as "my_module:Mine".
         truth: What says what cohorts are worth.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
@@ -127,7 +142,7 @@ def rank_selectors(
     if seed < 0:
         raise ConfigurationError(f"seed: got {seed}; allowed: a whole number >= 0")
     known, scenario = truth(atlas), scenario_truth(atlas)
-    roles = dict.fromkeys(more, "selector") | competitors(atlas, known, full=full)
+    roles = dict.fromkeys(more, "selector") | benchmark_specs(atlas, known, full=full)
     texts = list(roles)
     player = Player(atlas, slots=slots, trials=trials, seed=seed)
     progress(0, len(texts))

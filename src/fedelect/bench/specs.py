@@ -1,8 +1,8 @@
 """Who is ranked, and with which settings.
 
-Every selector had at most 12 settings in the tuning worlds (`fedelect.bench.worlds`); `TUNED` holds what came out of
-that where it is not the selector's own default. The design of our own had more attention: docs/SELECTORS.md. A full
-ranking plays the default of the paper beside it, so that both can be seen.
+Every selector had at most 12 settings in the tuning worlds (`benchmarks/selector_report/worlds.py`); `TUNED` holds the
+best one where it is not the selector's own default. The design of our own had more attention: docs/SELECTORS.md. A full
+ranking plays the paper's default beside it, so that both can be seen.
 """
 
 from fedelect.atlas import Atlas, Truth
@@ -39,7 +39,7 @@ tuning worlds; and `subset-ucb`: hardly ever does it come to use its index there
 _UNKNOWN_WITHOUT_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
 
 
-def entrants(*, clients: int, budget: int, full: bool = False, losses: bool = True) -> list[str]:
+def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool = True) -> list[str]:
     """The specifications of all selectors that are ranked, in the order of `fedelect selectors`.
 
     Args:
@@ -71,13 +71,13 @@ def left_out() -> dict[str, str]:
     return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
 
 
-def competitors(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, str]:
+def benchmark_specs(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, str]:
     """The specifications of all that are ranked on an atlas -> their role, see `Ranked`.
 
     The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
     """
     config = atlas.config
-    selectors = entrants(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)
+    selectors = default_specs(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)
     bars = {fixed(tuple(range(config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
     return dict.fromkeys(selectors, "selector") | bars
 

@@ -8,7 +8,6 @@ tuning world for `SLOTS` slots in `TRIALS` trials; that with the smallest mean r
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from fedelect.atlas import AtlasPlan
@@ -135,12 +134,3 @@ REPORTING = (
 
 SMALL = 5000
 """Most cohorts of a world whose atlas comes with fedelect."""
-
-SHIPPED = Path(__file__).parent / "shipped"
-"""The folder of these atlases, NAME.npz."""
-
-
-def shipped_worlds() -> dict[str, Path]:
-    """The reporting worlds whose atlases come with fedelect: name -> file, in the order of `REPORTING`."""
-    plans = {world.name: world.plan for world in REPORTING}
-    return {name: SHIPPED / f"{name}.npz" for name, plan in plans.items() if plan is not None and plan.cohorts <= SMALL}
