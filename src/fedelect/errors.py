@@ -45,7 +45,7 @@ class MissingSignalError(FeedbackError):
 
 
 class StaleSelectionError(FedelectError):
-    """An ask that is not, or no longer, the open one."""
+    """A selection that is not, or no longer, the open one."""
 
 
 class AvailabilityError(FedelectError):
@@ -93,7 +93,7 @@ class LocalProtocolError(ProtocolError):
 
 
 class RemoteProtocolError(ProtocolError):
-    """Another peer broke the protocol (for example spoke for somebody else)."""
+    """Another peer broke the protocol (for example by speaking for another client)."""
 
 
 class MissingExtraError(FedelectError, ImportError):

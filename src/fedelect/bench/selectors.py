@@ -3,7 +3,7 @@
 The table is the world that selectors play in: a slot draws one of its training seeds, so what a cohort is worth is
 exactly the mean over them (`fedelect.atlas.table_truth`), and so is the optimum. `scenario_truth`, which values the
 best cohorts by fresh trainings, may judge instead: then luck in the table counts for nothing, and cannot be avoided.
-Whoever judges, a ranking also says what the optimum of the scenario is.
+In all worlds, a ranking also states the optimum of the scenario.
 """
 
 from collections.abc import Callable, Sequence

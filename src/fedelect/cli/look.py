@@ -27,7 +27,9 @@ Targets = Annotated[
 ]
 Host = Annotated[
     str,
-    typer.Option(help="Address to listen on. Others than this machine's own can be read by whoever reaches them."),
+    typer.Option(
+        help="Address to listen on. Everybody who reaches another address than this machine's own can read the page."
+    ),
 ]
 Port = Annotated[
     int | None,

@@ -1,7 +1,7 @@
 """One writer for each run folder.
 
 The lock belongs to the open file, not to its content, so the kernel drops it however the process ends, kill -9
-included. The content, process number and machine, only serves the message to whoever comes second. The file is
+included. The content, process number and machine, only serves the message to a second process. The file is
 never deleted: deleting it would let two processes lock two files of one name.
 """
 

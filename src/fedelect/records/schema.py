@@ -56,7 +56,7 @@ PerClient = tuple[NonNegative | None, ...]
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """What else the selector was told of the clients; see `fedelect.vocabulary.EXTRA_SIGNALS`.
+    """Other signals that the selector got; see `fedelect.vocabulary.EXTRA_SIGNALS`.
 
     Each is (N,) with None where a client has no value, or None as a whole where the selector does not need it.
 
@@ -97,7 +97,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         reward: The average opinion that the selector was told; None if it was told none.
         reward_noise: Standard deviation of noise added to `reward`.
         exchange: How the beliefs were settled; None under federated analytics.
-        signals: What else the selector was told of the clients; None if nothing.
+        signals: Other signals that the selector got; None if there were none.
         note: Why the slot was abandoned or skipped.
         seconds: Wall-clock time of the slot; no part of what makes records equal.
     """
