@@ -28,7 +28,7 @@ Targets = Annotated[
 Host = Annotated[
     str,
     typer.Option(
-        help="Address to listen on. Everybody who reaches another address than this machine's own can read the page."
+        help="Address to listen on. Others than this machine's own serve the page to everybody on the network."
     ),
 ]
 Port = Annotated[

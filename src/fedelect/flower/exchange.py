@@ -1,8 +1,8 @@
 """Messages out, replies in, by Flower's public grid.
 
 Replies are matched by the message they answer, for the error that stands in for a killed node comes from the SuperLink
-and not from the node. A client that does not answer is a failure with a reason, never a silent gap. What an inner strategy
-wants to send is taken over and address_messages to the clients that were chosen.
+and not from the node. A client that does not answer is a failure with a reason, never a silent gap. Messages of an
+inner strategy are addressed anew, to the clients that were chosen.
 """
 
 import logging
