@@ -57,7 +57,7 @@ def test_every_selector_had_its_chance_in_tuning_and_plays_what_came_out() -> No
     for name, text in TUNED.items():
         assert TRIED[name][0]["text"] == text
     ours = {"set-gp", "loss-gp", "bp-gp"}  # which play their defaults, whatever their own grids say
-    assert selector_classes().keys() - TRIED.keys() <= {"fixed", "round-robin", *ours}
+    assert selector_classes().keys() - TRIED.keys() <= {"fixed", "cycle", "round-robin", *ours}
     for name, rows in TRIED.items():
         gaps = [row["running"] for row in rows]
         assert len(rows) <= SETTINGS and gaps == sorted(gaps)

@@ -1,22 +1,16 @@
 """Settings of a run on Flower, checked, and the header of its records."""
 
-import importlib.metadata
 import math
-import platform
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from fedelect._version import __version__
 from fedelect.analytics import Average, check_average
 from fedelect.errors import ConfigurationError
 from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
-from fedelect.records import Provenance, RunHeader, SelectorEntry
+from fedelect.records import RunHeader, SelectorEntry, create_provenance, library_versions
 from fedelect.records.reader import read_header
 from fedelect.records.run_folder import HEADER_NAME
 from fedelect.selectors import AbstractSelector, selector_classes
@@ -180,15 +174,7 @@ def build_run_header(
         },
         client_names=names,
         edges=description.edges,
-        provenance=Provenance(
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            command="start the same Flower app again, with another folder as run=... of its strategy",
-            versions={
-                "fedelect": __version__,
-                "flwr": importlib.metadata.version("flwr"),
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-            },
-            platform=f"{platform.system()} {platform.machine()}",
+        provenance=create_provenance(
+            "start the same Flower app again, with another folder as run=... of its strategy", library_versions("flwr")
         ),
     )

@@ -5,18 +5,16 @@ file, and learns each cohort only from certificates that it verifies. Its record
 means and beliefs stay in the peers' folders; they are added after the end, in a second run folder, for the report.
 """
 
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, make_engine, versions_of
+from fedelect.federation import DEFAULT_ENGINE, Engine, Job, Model, make_engine
 from fedelect.loop import count_arrivals, skipped_record, slot_record
 from fedelect.records import RunHeader, RunWriter, open_run, read_run, sorted_records
 from fedelect.runtime.identity import create_federation, member_names
@@ -151,10 +149,7 @@ def _header(demo: Demo, scenario: Scenario, engine: Engine, digest: str, roster:
         engine=engine,
         digest=digest,
         roster=roster,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
-        versions=versions_of(engine.name),
-        platform=f"{platform.system()} {platform.machine()}",
     )
 
 

@@ -11,9 +11,9 @@ from typing import Any, cast
 import msgspec
 
 from fedelect.equations.beliefs import outcome_of
-from fedelect.federation import Engine
+from fedelect.federation import Engine, versions_of
 from fedelect.loop import opinions_on
-from fedelect.records import Exchange, Provenance, RunHeader, SelectorEntry, SlotRecord, from_array
+from fedelect.records import Exchange, RunHeader, SelectorEntry, SlotRecord, create_provenance, from_array
 from fedelect.runtime.host_messages import SLOTS_NAME, SlotLog, decode_logs
 from fedelect.runtime.roster import Roster
 from fedelect.scenario import Scenario
@@ -24,9 +24,9 @@ LABEL = "peers"
 
 
 def build_header(
-    scenario: Scenario, *, slots: int, seed: int, engine: Engine, digest: str, roster: Roster, **provenance: Any
+    scenario: Scenario, *, slots: int, seed: int, engine: Engine, digest: str, roster: Roster, command: str
 ) -> RunHeader:
-    """Build the header of a run whose world is known; `provenance` is as in `fedelect.records.Provenance`."""
+    """Build the header of a run whose world is known; `command` repeats it."""
     (untrained,) = opinions_on(scenario, [engine.initial_model(scenario)], engine=engine)
     parameters = cast("dict[str, Any]", msgspec.to_builtins(roster.settings))
     del parameters["budget"], parameters["seed"]
@@ -49,7 +49,7 @@ def build_header(
         sizes=tuple(scenario.sizes.tolist()),
         upload_probability=tuple(scenario.upload_probability.tolist()),
         untrained=(mean_present(untrained),),
-        provenance=Provenance(**provenance),
+        provenance=create_provenance(command, versions_of(engine.name)),
     )
 
 
