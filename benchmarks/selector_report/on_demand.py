@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from fedelect.analytics import judge
-from fedelect.atlas.table import COUNTS, kept, kept_losses, opinions_from
+from fedelect.atlas.table import COUNTS, encode_losses, encode_opinions, opinions_from
 from fedelect.errors import ConfigurationError
 from fedelect.federation import ClientLosses, Engine, Job, MeasuresLosses, Model, Scores, Training
 from fedelect.records.files import replace_file
@@ -84,7 +84,7 @@ class OnDemand:
             if row not in self._recent:
                 self._recent |= zip([row], self._models([list(self._rows)[row]]), strict=True)
             found = self._engine.losses(self._world, self._recent[row])
-            self._losses[row] = kept_losses(np.stack([found.mean, found.rms]))
+            self._losses[row] = encode_losses(np.stack([found.mean, found.rms]))
             self._unsaved += 1
         mean, rms = self._losses[row].astype(np.float64)
         return ClientLosses(mean, rms)
@@ -120,7 +120,7 @@ class OnDemand:
             for cohort, model, of_cohort in zip(part, models, self._engine.scores(self._world, models), strict=True):
                 self._recent[len(self._counts)] = model
                 self._rows[cohort] = len(self._counts)
-                self._counts.append(kept(judge(self._world, of_cohort), self._test_sizes, COUNTS))
+                self._counts.append(encode_opinions(judge(self._world, of_cohort), self._test_sizes, COUNTS))
         self._unsaved += len(missing)
         if self._unsaved >= SAVE_EVERY:
             self.save()

@@ -12,7 +12,7 @@ from tests.sample_runs import PROVENANCE
 from tests.worlds import digits, tiny
 
 from fedelect.atlas import Atlas, AtlasPlan, build_atlas
-from fedelect.atlas.facts import without_data
+from fedelect.atlas.facts import strip_data
 from fedelect.atlas.file import digest_of
 from fedelect.scenario import ScenarioConfig, build_scenario
 from fedelect.vocabulary import Floats
@@ -41,7 +41,7 @@ def made_up(table: NDArray[Any], fresh: NDArray[Any], contenders: list[int], opi
     config = msgspec.structs.replace(tiny(upload_probability=1.0), opinion=opinion)
     world = build_scenario(config, digits())
     atlas = Atlas(
-        world=without_data(world),
+        world=strip_data(world),
         seed=1,
         engine="made up",
         data_digest=digits().digest,

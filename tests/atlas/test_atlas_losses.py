@@ -12,7 +12,7 @@ from tests.worlds import plan as run_plan
 from fedelect.atlas import Atlas, AtlasEngine, load_atlas, trainer
 from fedelect.atlas import build as build_module
 from fedelect.atlas.file import save_atlas
-from fedelect.atlas.table import LARGEST_LOSS, kept_losses
+from fedelect.atlas.table import LARGEST_LOSS, encode_losses
 from fedelect.errors import ConfigurationError, DataError, RunMismatchError
 from fedelect.federation import Job, linear_losses, train
 from fedelect.records import read_run
@@ -41,7 +41,7 @@ def test_losses_are_those_of_each_seeds_models_and_survive_the_file_and_a_stop(
     for rank in (0, 7, 14):
         for seed in range(2):
             (training,) = train(WORLD, [Job(cohort=atlas.cohort(rank), seed=7, trial=seed, slot=1)])
-            expected = kept_losses(np.stack(linear_losses(WORLD, training.model)))
+            expected = encode_losses(np.stack(linear_losses(WORLD, training.model)))
             assert np.array_equal(atlas.client_losses(rank, seed), expected.astype(np.float64))
     assert AtlasEngine(atlas).model_bits(WORLD) == 8 * training.model.nbytes
     with pytest.raises(RunMismatchError, match="losses differ"):
@@ -86,14 +86,14 @@ def test_losses_that_do_not_fit_are_refused(tmp_path: Path, shape: tuple[int, ..
 
 def test_losses_too_large_to_be_kept_are_kept_as_the_largest() -> None:
     losses = np.array([[1.0, LARGEST_LOSS], [65_520.0, 1e30], [65_000.0, np.inf]])
-    assert kept_losses(losses).tolist() == [[1.0, LARGEST_LOSS], [LARGEST_LOSS] * 2, [LARGEST_LOSS] * 2]
+    assert encode_losses(losses).tolist() == [[1.0, LARGEST_LOSS], [LARGEST_LOSS] * 2, [LARGEST_LOSS] * 2]
     assert LARGEST_LOSS == 2**15 * (2 - 2**-5)  # the exponent's largest, and five binary digits after the first
 
 
 @pytest.mark.parametrize("loss", [float("nan"), -0.5])
 def test_losses_that_are_none_are_refused_with_advice(loss: float) -> None:
     with pytest.raises(ConfigurationError, match=f"loss is {loss}; an atlas keeps losses >= 0: lower the model's"):
-        kept_losses(np.array([1.0, loss]))
+        encode_losses(np.array([1.0, loss]))
 
 
 def test_an_atlas_of_huge_losses_is_written_so_that_it_can_be_read(
@@ -108,7 +108,7 @@ def test_an_atlas_of_huge_losses_is_written_so_that_it_can_be_read(
 def test_an_atlas_that_could_not_be_read_is_not_written_and_its_parts_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build_module, "kept_losses", lambda losses: np.full(losses.shape, np.inf, dtype=np.float16))
+    monkeypatch.setattr(build_module, "encode_losses", lambda losses: np.full(losses.shape, np.inf, dtype=np.float16))
     with pytest.raises(ConfigurationError, match="no atlas that could be read again: losses holds inf"):
         built(plan(losses=1), tmp_path / "a.npz")
     assert not (tmp_path / "a.npz").exists()

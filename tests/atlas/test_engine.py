@@ -13,7 +13,7 @@ from tests.atlas.made_up import alike, made_up, trained
 from tests.worlds import digits
 from tests.worlds import plan as run_plan
 
-from fedelect.atlas import Atlas, AtlasEngine, drawn_seed, load_atlas, save_atlas, table_truth
+from fedelect.atlas import Atlas, AtlasEngine, draw_training_seed, load_atlas, save_atlas, table_truth
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, Training, make_engine
 from fedelect.loop import FrameworkName, KnowsOpinions
@@ -42,7 +42,7 @@ class TrainsWhatTheAtlasDraws:
         return PLAIN.train(scenario, [self.looked_up(job) for job in jobs])
 
     def looked_up(self, job: Job) -> Job:
-        seed = drawn_seed(self.atlas, seed=job.seed, trial=job.trial, slot=job.slot)
+        seed = draw_training_seed(self.atlas, seed=job.seed, trial=job.trial, slot=job.slot)
         return dataclasses.replace(job, seed=self.atlas.seed, trial=seed, slot=1)
 
 
@@ -90,7 +90,7 @@ def test_all_selectors_of_a_trial_draw_the_same_seed_and_trials_draw_their_own()
     ]
     assert all(place[0] == places[0][0] for place in places)
     assert {place[1][1] for place in places} == {0.0, 1.0}
-    drawn = [drawn_seed(atlas, seed=3, trial=trial, slot=slot) for trial in range(40) for slot in range(100)]
+    drawn = [draw_training_seed(atlas, seed=3, trial=trial, slot=slot) for trial in range(40) for slot in range(100)]
     assert abs(np.mean(drawn) - 0.5) < 0.03
     assert engine.train(atlas.world, []) == []
 

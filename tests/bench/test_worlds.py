@@ -11,7 +11,7 @@ from tests.worlds import digits
 
 from fedelect.analytics import survey
 from fedelect.atlas import cohorts_at, load_atlas
-from fedelect.atlas.table import kept_losses
+from fedelect.atlas.table import encode_losses
 from fedelect.bench import TUNED, default_specs, shipped_worlds
 from fedelect.federation import Job, MeasuresLosses, make_engine
 from fedelect.scenario import build_scenario
@@ -49,7 +49,7 @@ def test_a_shipped_atlas_is_that_of_its_world_and_says_what_training_says(name: 
             (training,) = engine.train(scenario, [Job(cohort=cohort, seed=1, trial=seed, slot=1)])
             assert np.abs(survey(scenario, training.model) - atlas.opinions(rank, seed)).max() < 0.05  # other versions
         (training,) = engine.train(scenario, [Job(cohort=cohort, seed=1, trial=0, slot=1)])
-        losses = kept_losses(np.stack(engine.losses(scenario, training.model)))
+        losses = encode_losses(np.stack(engine.losses(scenario, training.model)))
         assert atlas.client_losses(rank, 0) == pytest.approx(losses.astype(np.float64), rel=0.05)
 
 
@@ -83,7 +83,7 @@ def test_default_specs_are_each_selector_as_tuned_and_in_full_with_its_default_t
 
 def test_losses_are_kept_to_about_one_and_a_half_percent() -> None:
     losses = np.exp(np.random.default_rng(1).uniform(-7, 7, 10_000))
-    kept = kept_losses(losses)
+    kept = encode_losses(losses)
     assert kept.dtype == np.float16
     assert np.abs(kept.astype(np.float64) / losses - 1).max() < 0.0162
-    assert kept_losses(np.zeros(2)).tolist() == [0.0, 0.0]
+    assert encode_losses(np.zeros(2)).tolist() == [0.0, 0.0]

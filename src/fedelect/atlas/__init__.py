@@ -1,7 +1,7 @@
 """A table that knows what every cohort is worth, and runs on it in place of training."""
 
 from fedelect.atlas.build import LIMIT, build_atlas
-from fedelect.atlas.engine import AtlasEngine, drawn_seed
+from fedelect.atlas.engine import AtlasEngine, draw_training_seed
 from fedelect.atlas.file import load_atlas, save_atlas, shipped_atlases
 from fedelect.atlas.ranks import cohort_ranks, cohorts_at
 from fedelect.atlas.table import Atlas, AtlasPlan
@@ -16,7 +16,7 @@ __all__ = [
     "build_atlas",
     "cohort_ranks",
     "cohorts_at",
-    "drawn_seed",
+    "draw_training_seed",
     "level_contenders",
     "load_atlas",
     "save_atlas",

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.analytics import load_opinion
-from fedelect.atlas.facts import check, without_data
+from fedelect.atlas.facts import check, strip_data
 from fedelect.atlas.file import digest_of, load_atlas, save_atlas
 from fedelect.atlas.ranks import cohorts_at
-from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, kept, kept_losses, known_means
+from fedelect.atlas.table import COUNTS, FLOATS, LOSSES, Atlas, AtlasPlan, encode_losses, encode_opinions, known_means
 from fedelect.atlas.trainer import Trained, Trainer
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
@@ -110,7 +110,7 @@ def build_atlas(
         fresh = build.fresh(parts, contenders)
         known_means(fresh, build.test_sizes)
         atlas = Atlas(
-            world=without_data(world),
+            world=strip_data(world),
             seed=plan.seed,
             engine=made.name,
             data_digest=dataset.digest,
@@ -195,8 +195,8 @@ class _Build:
             self._progress(self._finished, self._plan.trainings)
 
     def _saved(self, parts: PartStore, task: _Task, trained: Trained) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        part = kept(trained.opinions, self.test_sizes, self._dtype)
-        losses = None if trained.losses is None else kept_losses(trained.losses)
+        part = encode_opinions(trained.opinions, self.test_sizes, self._dtype)
+        losses = None if trained.losses is None else encode_losses(trained.losses)
         if losses is not None:
             _save(parts, task.losses_name, losses)
         _save(parts, task.name, part)

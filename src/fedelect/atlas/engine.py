@@ -22,7 +22,7 @@ NAME = "atlas"
 _UNTRAINED = -1
 
 
-def drawn_seed(atlas: Atlas, *, seed: int, trial: int, slot: int) -> int:
+def draw_training_seed(atlas: Atlas, *, seed: int, trial: int, slot: int) -> int:
     """Which of the atlas' training seeds a slot of a run draws, 0 .. S-1."""
     return Draws(seed, NAME, trial, slot).below(atlas.seeds)
 
@@ -51,7 +51,7 @@ class AtlasEngine:
         for job, rank in zip(jobs, ranks.tolist(), strict=True):
             slot = (job.seed, job.trial, job.slot)
             if slot not in drawn:
-                drawn[slot] = drawn_seed(self._atlas, seed=job.seed, trial=job.trial, slot=job.slot)
+                drawn[slot] = draw_training_seed(self._atlas, seed=job.seed, trial=job.trial, slot=job.slot)
             arrivals = self._arrivals(drawn[slot])[:, list(job.cohort)]
             trainings.append(Training(model=np.array([rank, drawn[slot]], dtype=np.float64), arrivals=arrivals))
         return trainings

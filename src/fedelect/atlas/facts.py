@@ -52,7 +52,7 @@ def world_of_facts(
     )
 
 
-def without_data(scenario: Scenario) -> Scenario:
+def strip_data(scenario: Scenario) -> Scenario:
     """The same scenario with empty training and test shares."""
     return world_of_facts(
         scenario.config,

@@ -171,7 +171,7 @@ class Atlas:
         return mean_opinions(self.fresh, self.test_sizes)
 
 
-def kept(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
+def encode_opinions(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Opinions as the table keeps them. Shapes: (..., N), (N,) -> (..., N).
 
     Raises:
@@ -185,7 +185,7 @@ def kept(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[An
     return counts
 
 
-def kept_losses(losses: Floats) -> NDArray[Any]:
+def encode_losses(losses: Floats) -> NDArray[Any]:
     """Losses as the atlas keeps them, the same shape: float16 with the last five of its ten binary digits zero.
 
     What is left compresses well; who has the largest loss is hardly ever another by it. Losses above `LARGEST_LOSS`,
