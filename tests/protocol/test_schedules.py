@@ -61,6 +61,7 @@ class HostilePeers(RuleBasedStateMachine):
         self.peers = [self.make(client) for client in range(CLIENTS)]
         self.in_flight: list[Message] = []
         self.slot = 0
+        self.links_lost: set[tuple[int, int]] = set()  # (client, neighbour) as the client was told
         self.begin_next_slot()
 
     def make(self, client: int) -> Peer:
@@ -68,7 +69,7 @@ class HostilePeers(RuleBasedStateMachine):
 
     def begin_next_slot(self) -> None:
         self.slot += 1
-        self.undisturbed = True
+        self.undisturbed = not self.links_lost  # a neighbour that is lost is not waited for
         self.ended: dict[int, CohortAgreed | SlotSkipped] = {}
         rng = stream(self.config.settings.seed, "opinions", self.slot)
         self.opinions = np.where(rng.random(CLIENTS) < 0.2, np.nan, rng.random(CLIENTS))
@@ -144,6 +145,7 @@ class HostilePeers(RuleBasedStateMachine):
         client, neighbour = edge[::-1] if turned else edge
         peer = self.peers[client]
         self.undisturbed = self.undisturbed and back
+        self.links_lost = self.links_lost - {(client, neighbour)} | (set() if back else {(client, neighbour)})
         self.carry_out(client, peer.neighbour_back(neighbour) if back else peer.neighbour_lost(neighbour))
 
     @rule(client=st.integers(0, CLIENTS - 1), lost=st.integers(0, 1))
@@ -151,6 +153,7 @@ class HostilePeers(RuleBasedStateMachine):
         """What was stored is there again; if it signed nothing in this slot, it begins it again."""
         self.undisturbed = False
         self.ended.pop(client, None)
+        self.links_lost = {link for link in self.links_lost if link[0] != client}
         self.peers[client] = peer = self.make(client)
         if self.slot > max(peer.slot, peer.chain.slot):
             self.carry_out(client, peer.begin_slot(self.slot, float(self.opinions[client])))
@@ -169,6 +172,7 @@ class HostilePeers(RuleBasedStateMachine):
         for client, peer in enumerate(self.peers):
             for neighbour in peer.neighbours:
                 self.carry_out(client, peer.neighbour_back(neighbour))
+        self.links_lost.clear()
         self.begin_next_slot()
         for _ in range(12):
             while self.in_flight:
