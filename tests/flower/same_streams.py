@@ -27,7 +27,7 @@ SEED, SLOTS, EXPLORATION = 11, 18, 0.1
 CONFIG = ScenarioConfig(
     name="same streams",
     slots=SLOTS,
-    rounds_per_slot=2,
+    rounds_per_slot=5,
     data=DataConfig(source="digits", samples=(20, 60)),
     model=ModelConfig(step=5e-4, epochs=2, batch=10, precision="float64"),
 )
@@ -86,7 +86,9 @@ def main(run: str) -> None:
         selector = QuickInitUcb(
             clients=CONFIG.clients, budget=CONFIG.budget, exploration=EXPLORATION, seed=derive(SEED, "selection", 0)
         )
-        strategy = GoalDirected(FedAvg(), selector=selector, rounds_per_slot=CONFIG.rounds_per_slot, run=run)
+        strategy = GoalDirected(
+            FedAvg(), selector=selector, rounds_per_slot=CONFIG.rounds_per_slot, start="cold", run=run
+        )
         arrays = ArrayRecord({"model": Array(initial_model(world()))})
         strategy.start(grid, arrays, num_rounds=SLOTS * CONFIG.rounds_per_slot, timeout=300)
 

@@ -24,12 +24,13 @@ from fedelect.records import SlotRecord, read_run, summarise
 from fedelect.selectors import AbstractSelector, BpUcb, FixedCohort, QuickInitUcb
 from fedelect.vocabulary import Feedback
 
-N, K, L = 12, 3, 2
+N, K, L = 12, 3, 5
 
 
 def directed(run: Path, strategy: Strategy | None = None, **options: Any) -> GoalDirected:
     selector = options.pop("selector", None) or QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
     options = {"rounds_per_slot": L, "wait_s": 0.0} | options
+    options.setdefault("start", "cold" if options["rounds_per_slot"] >= L else "warm")
     return GoalDirected(strategy or FedAvg(), selector=selector, run=run, **options)
 
 
@@ -108,7 +109,7 @@ class Doubling(FedAvg):
 def test_any_strategy_aggregates_what_the_elected_send(tmp_path: Path, strategy: Strategy, moved: Any) -> None:
     grid, _ = federation(N)
     options = {"rounds_per_slot": 1, "selector": FixedCohort(clients=N, cohort=[2, 3, 5])}
-    result = directed(tmp_path / "run", strategy, **options).start(grid, initial_arrays(), num_rounds=2)
+    result = directed(tmp_path / "run", strategy, **options).start(grid, initial_arrays(), num_rounds=1)
     qualities = [quality(client) for client in (2, 3, 5)]
     (value,) = set(np.round(result.arrays["a"].numpy(), 5).tolist())
     if moved is not None:
@@ -117,7 +118,7 @@ def test_any_strategy_aggregates_what_the_elected_send(tmp_path: Path, strategy:
         assert value in [pytest.approx(one) for one in qualities]
     else:
         assert value > 0
-    assert [row.arrivals for row in records(tmp_path / "run")] == [(1, 1, 1)] * 2
+    assert [row.arrivals for row in records(tmp_path / "run")] == [(1, 1, 1)]
 
 
 def test_a_users_subclass_sees_the_elected_and_its_config_arrives(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_users_subclass_sees_the_elected_and_its_config_arrives(tmp_path: Path
     cohort = FixedCohort(clients=N, cohort=[0, 4, 9])
     result = directed(tmp_path / "run", Doubling(), selector=cohort).start(grid, initial_arrays(), num_rounds=L)
     mean = np.mean([quality(client) for client in (0, 4, 9)])
-    assert result.arrays["a"].numpy() == pytest.approx(2 * (2 * mean + mean))
+    assert result.arrays["a"].numpy() == pytest.approx(62 * mean)  # 2 (2 (... (2 mean) + mean ...) + mean)
     assert workers[4].configs[0]["mine"] == 7 and workers[4].configs[0]["server-round"] == 1
 
 
@@ -138,7 +139,7 @@ def test_a_cold_start_counts_rounds_from_one_in_each_slot_and_a_warm_one_counts_
         counted[start] = [config["server-round"] for config in workers[1].configs]
         rewards = [row.reward for row in records(tmp_path / start)]
         assert (rewards[0] == rewards[1] == rewards[2]) == (start == "cold")
-    assert counted == {"cold": [1, 2, 1, 2, 1, 2], "warm": [1, 2, 3, 4, 5, 6]}
+    assert counted == {"cold": [*range(1, L + 1)] * 3, "warm": [*range(1, 3 * L + 1)]}
 
 
 def test_an_optimiser_on_the_server_starts_fresh_in_each_cold_slot(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_central_evaluation_sees_every_round(tmp_path: Path) -> None:
         return MetricRecord({"size": float(arrays["a"].numpy().sum())})
 
     result = directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=2 * L, evaluate_fn=central)
-    assert seen == [0, 1, 2, 3, 4] and sorted(result.evaluate_metrics_serverapp) == seen
+    assert seen == [*range(2 * L + 1)] and sorted(result.evaluate_metrics_serverapp) == seen
 
 
 def test_an_opinion_may_be_a_function_of_the_reply(tmp_path: Path) -> None:
@@ -199,6 +200,7 @@ def test_an_opinion_may_be_a_function_of_the_reply(tmp_path: Path) -> None:
         ({"train_quorum": 0}, "train_quorum"),
         ({"rounds_per_slot": 0}, "rounds_per_slot"),
         ({"start": "tepid"}, 'allowed: "cold" or "warm"'),
+        ({"start": "cold", "rounds_per_slot": 4}, "fewer than 5 rounds get nowhere; use start='warm'"),
         ({"average": "mode"}, "average"),
         ({"trim": 0.5}, "trim"),
         ({"wait_s": -1.0}, "wait_s"),
@@ -219,7 +221,7 @@ def test_settings_that_cannot_be_used_are_refused(tmp_path: Path, options: dict[
 
 def test_a_number_of_rounds_that_is_no_whole_number_of_slots_is_refused(tmp_path: Path) -> None:
     grid, _ = federation(N)
-    with pytest.raises(ConfigurationError, match=r"multiple of rounds_per_slot \(2\)"):
+    with pytest.raises(ConfigurationError, match=r"multiple of rounds_per_slot \(5\)"):
         directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=7)
     assert not (tmp_path / "run").exists()
 

@@ -3,15 +3,16 @@
 Elections among the clients (FL&DA) are in `fedelect.flower.certificate_source`.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from flwr.app import ArrayRecord
+from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
+from fedelect.errors import ConfigurationError
 from fedelect.flower.exchange import LOG
-from fedelect.flower.opinions import Survey, make_feedback, read_survey
+from fedelect.flower.opinions import Opinion, Survey, find_opinion, list_metrics, make_feedback, read_survey
 from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.settings import OpinionSettings, RunDescription, selector_label
 from fedelect.loop import conclude_slot
@@ -79,6 +80,11 @@ class CohortSource(Protocol):
 CLAIMED = "examples"
 """Key in `SelectorSource.state` for the number of examples behind each client's noisy opinions."""
 
+FOUND = "opinion"
+"""Key in `SelectorSource.state` for the metric that turned out to be the opinion."""
+
+_UNKNOWN = "accuracy"  # with no reply at all, nothing is read from it
+
 
 class SelectorSource:
     """A selector at the server, which is told the average of the clients' opinions.
@@ -91,6 +97,8 @@ class SelectorSource:
     def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings) -> None:
         self.selector = selector
         self._opinion_settings = opinion_settings
+        self._opinion = opinion_settings.opinion  # None until the first replies show which metric it is
+        self._judged = False  # whether any opinion has counted yet
         self._examples: dict[ClientId, int] = {}  # number of examples behind each client's noisy opinions
 
     @property
@@ -153,12 +161,16 @@ class SelectorSource:
 
     def state(self) -> dict[str, Any]:
         """Return the selector's state, and the number of examples that each client first claimed."""
-        return self.selector.state() | {CLAIMED: dict(self._examples)}
+        found = self._opinion if isinstance(self._opinion, str) else None
+        return self.selector.state() | {CLAIMED: dict(self._examples), FOUND: found}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state."""
         own = dict(state)
         self._examples = dict(own.pop(CLAIMED, {}))
+        self._opinion = self._opinion or own.pop(FOUND, None)
+        own.pop(FOUND, None)
+        self._judged = True
         self.selector = type(self.selector).restore(own)
 
     def _survey(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> Survey:
@@ -166,7 +178,7 @@ class SelectorSource:
         survey = read_survey(
             answers.replies,
             clients=rounds.clients.count,
-            opinion=self._opinion_settings.opinion,
+            opinion=self._find_opinion(answers.replies.values()),
             privacy=self._opinion_settings.privacy,
             examples=self._examples,
         )
@@ -177,9 +189,29 @@ class SelectorSource:
             LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
         return survey
 
+    def _find_opinion(self, replies: Iterable[Message]) -> Opinion:
+        """Return where replies hold the opinion; while none has counted yet, a wrong name stops the run.
+
+        Raises:
+            ConfigurationError: The metric is in no reply, or cannot be told from others.
+        """
+        replies = list(replies)
+        if self._opinion is None and replies:
+            self._opinion = find_opinion(replies)
+            LOG.info("the clients' opinion is their metric %r; name another with opinion=...", self._opinion)
+        opinion = self._opinion or _UNKNOWN
+        metrics = list_metrics(replies)
+        if isinstance(opinion, str) and replies and not self._judged and opinion not in metrics:
+            raise ConfigurationError(
+                f"no evaluation reply holds the metric {opinion!r}, which is to be the opinion; "
+                f"the replies hold {', '.join(sorted(metrics)) or 'no metrics'}. Name one of them with opinion=..."
+            )
+        return opinion
+
     def _tell(self, selection: Selection, survey: Survey) -> str | None:
         """Tell the selector, or abandon the slot and return why."""
         needed = self._opinion_settings.opinions_needed(self.selector.clients)
+        self._judged = self._judged or survey.given > 0
         if survey.given < needed:
             self.selector.abandon(selection)
             return f"{survey.given} opinions count and {needed} are needed"

@@ -5,7 +5,8 @@ none, never as 0, and the reason is kept. What is left is averaged, robustly if 
 """
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,57 @@ Opinion = str | Callable[[RecordDict], float]
 """Name of a metric in the clients' evaluation replies, or a function of such a reply into [0, 1]."""
 
 
+_ACCURACIES = ("accuracy", "acc", "balanced_accuracy", "top1", "top1_accuracy")
+_OTHER_SCORES = ("f1", "f1_score", "macro_f1", "auc", "auroc", "roc_auc", "iou", "miou", "dice")
+_PLAIN_OPINIONS = frozenset((*_ACCURACIES, *_OTHER_SCORES))
+_PREFIXES = ("eval", "evaluate", "val", "valid", "validation", "test", "client", "local")
+
+
 def check_opinion(opinion: object) -> None:
     """Raise ConfigurationError unless this says where a reply holds its opinion."""
-    if not (isinstance(opinion, str) and opinion) and not callable(opinion):
-        raise ConfigurationError(f"opinion: got {opinion!r}; allowed: a metric's name, or a function")
+    if opinion is not None and not (isinstance(opinion, str) and opinion) and not callable(opinion):
+        raise ConfigurationError(f"opinion: got {opinion!r}; allowed: a metric's name, a function, or None")
+
+
+def find_opinion(replies: Iterable[Message]) -> str:
+    """Return the one metric of evaluation replies that is plainly an opinion: accuracy, eval_acc, f1, auc and such.
+
+    Raises:
+        ConfigurationError: There is none, or more than one; the message lists the metrics that came.
+    """
+    metrics = list_metrics(replies)
+    plain = {name: values for name, values in metrics.items() if _is_plain(name)}
+    candidates = sorted(name for name, values in plain.items() if _share_in_range(values) > 0.5)
+    if len(candidates) == 1:
+        return candidates[0]
+    came = ", ".join(sorted(metrics)) or "no metrics at all"
+    found = f"several metrics may be the opinion: {', '.join(candidates)}" if candidates else "no metric is plainly it"
+    raise ConfigurationError(
+        f"the clients' evaluation replies do not say which metric is their opinion: {found}; they hold {came}. "
+        f'Name it, as in opinion="accuracy", or give a function of the reply into [0, 1]'
+    )
+
+
+def list_metrics(replies: Iterable[Message]) -> dict[str, list[float]]:
+    """Return the numbers in evaluation replies by metric; lists and what is no number are left out."""
+    metrics: dict[str, list[float]] = {}
+    for reply in replies:
+        for record in reply.content.metric_records.values():
+            for name, value in record.items():
+                if isinstance(value, int | float) and not isinstance(value, bool):
+                    metrics.setdefault(name, []).append(float(value))
+    return metrics
+
+
+def _share_in_range(values: list[float]) -> float:
+    return sum(0.0 <= value <= 1.0 for value in values) / len(values)  # one client may send anything
+
+
+def _is_plain(name: str) -> bool:
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    while len(words) > 1 and words[0] in _PREFIXES:
+        words = words[1:]
+    return "_".join(words) in _PLAIN_OPINIONS
 
 
 @dataclass(frozen=True, slots=True)

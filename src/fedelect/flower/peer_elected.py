@@ -25,9 +25,10 @@ class PeerElected(AbstractSlotStrategy):
     Args:
         strategy: What aggregates, and says what is sent; as in `GoalDirected`.
         roster: Folder with the server's `roster.json`, as `fedelect peers init` made it. There is no key in it.
-        rounds_per_slot: L.
+        rounds_per_slot: L, rounds of training in a slot.
         run: The run folder, for records and state; an existing one is gone on with. A folder belongs to one federation.
-        start: "cold" (each slot trains from the initial model) or "warm" (from the last slot's).
+        start: "warm" (each slot trains on from the last slot's model) or "cold" (from the initial model; at least 5
+            rounds a slot; the result is the last slot's model, for the server knows no opinions).
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for as many as must sign before a slot.
         abandoned_allowed: How many slots in a row may be skipped or abandoned before the run is stopped.
@@ -40,9 +41,9 @@ class PeerElected(AbstractSlotStrategy):
         strategy: Strategy,
         *,
         roster: str | os.PathLike[str],
-        rounds_per_slot: int,
+        rounds_per_slot: int = 1,
         run: str | os.PathLike[str],
-        start: Start = "cold",
+        start: Start = "warm",
         train_quorum: int = 1,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,

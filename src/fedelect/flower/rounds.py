@@ -33,6 +33,10 @@ SLOT_KEY, ROUND_KEY = "fedelect-slot", "fedelect-round"
 """Keys of the config that clients get: number of the slot from 1, and of the round in it from 0."""
 
 
+NOT_CONNECTED = "not connected"
+"""Why there is no update of a member that is away; no failure of its own."""
+
+
 @dataclass(slots=True)
 class SlotTraining:
     """Result of a slot's training.
@@ -161,7 +165,7 @@ class Rounds:
         """Play one round; return the number of updates that arrived. With too few of them the slot is abandoned."""
         here = self.clients.locate()
         there = {client: here[client] for client in trained.arrivals if client in here}
-        trained.failures |= {client: "not connected" for client in trained.arrivals if client not in there}
+        trained.failures |= {client: NOT_CONNECTED for client in trained.arrivals if client not in there}
         updates = self._updates(strategy, slot, round_, there, trained) if there else {}
         for client in updates:
             trained.arrivals[client] += 1

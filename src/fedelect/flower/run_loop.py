@@ -7,10 +7,11 @@ import msgspec
 from flwr.app import ArrayRecord
 from flwr.serverapp.strategy import Result, Strategy
 
+from fedelect.backoff import FailureBackoff
 from fedelect.errors import ConfigurationError, NoElection, RunError
 from fedelect.flower.cohort_source import CohortSource, SlotOutcome
 from fedelect.flower.exchange import LOG
-from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.rounds import NOT_CONNECTED, Rounds, SlotTraining
 from fedelect.flower.saves import (
     Save,
     UnsavableError,
@@ -51,6 +52,8 @@ class RunLoop:
         self._label = writer.header.labels[0]
         self._model: ArrayRecord | None = None
         self._save: Save | None = None
+        self._backoff = FailureBackoff()
+        self._best: tuple[int, float, ArrayRecord] | None = None  # slot, reward and model; in a cold start
         self.slot = 0
         self._resume()
 
@@ -69,8 +72,10 @@ class RunLoop:
                     f"see to it, then start the same run again: what is recorded is kept"
                 )
         self._close(self._model or initial)
+        if self._best is not None:
+            LOG.info("the result is the model of slot %d, whose average opinion %.4f was the highest", *self._best[:2])
         return Result(
-            arrays=self._model or initial,
+            arrays=self._best[2] if self._best is not None else self._model or initial,
             train_metrics_clientapp=self._rounds.train_metrics,
             evaluate_metrics_clientapp=self._rounds.evaluate_metrics,
             evaluate_metrics_serverapp=self._rounds.central_metrics,
@@ -94,6 +99,10 @@ class RunLoop:
             self.slot = save.slot
             self._source.restore(save.selector)
             self._model = unpack_arrays(save.model)
+            if save.backoff:
+                self._backoff.restore(save.backoff)
+            if save.best_model is not None:
+                self._best = save.best_slot, save.best_reward, unpack_arrays(save.best_model)
             self._save = save
             self._rounds.clients.recall(save.names, save.registered)
             if save.strategy is not None:
@@ -112,8 +121,12 @@ class RunLoop:
         begun = time.monotonic()
         clients, needed, last = self._rounds.clients, self._source.needed, self._model or initial
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
+        usable = self._backoff.filter(list(there), self.slot + 1, needed=self._writer.header.budget)
+        left_out = [client for client in there if client not in usable]
+        if left_out:
+            LOG.info("slot %d: left out after failures: %s", self.slot + 1, clients.list_names(left_out))
         try:
-            selection = self._source.decide(self.slot + 1, there, last, self._rounds, self._strategy)
+            selection = self._source.decide(self.slot + 1, usable, last, self._rounds, self._strategy)
         except NoElection as reason:
             LOG.warning("slot %d: nobody trains: %s", self.slot + 1, reason)
             seconds = time.monotonic() - begun
@@ -133,7 +146,10 @@ class RunLoop:
         outcome = self._source.learn(selection, trained, self._rounds, self._strategy)
         self._log(selection, trained, outcome)
         record = self._record(selection, trained, outcome, time.monotonic() - begun)
-        if outcome.note is None:
+        self._count_failures(trained, outcome)
+        if cold and outcome.reward is not None and (self._best is None or outcome.reward > self._best[1]):
+            self._best = selection.slot, outcome.reward, trained.model
+        if trained.abandoned is None:  # a failed survey never undoes training
             return self._finish(record, trained.model)
         if take_back is not None:
             take_back()
@@ -152,6 +168,19 @@ class RunLoop:
             reward_noise=outcome.reward_noise,
             seconds=seconds,
         )
+
+    def _count_failures(self, trained: SlotTraining, outcome: SlotOutcome) -> None:
+        """Leave failing members out of the next slots; if the slot is abandoned for another reason, the whole cohort.
+
+        A member that is not connected is not counted: it is not available anyway.
+        """
+        slot = self.slot + 1
+        failed = [client for client, arrived in trained.arrivals.items() if not arrived and client in trained.failures]
+        failed = [client for client in failed if trained.failures[client] != NOT_CONNECTED]
+        if not failed and outcome.note is not None:
+            failed = list(trained.arrivals)
+        succeeded = [client for client, arrived in trained.arrivals.items() if arrived and client not in failed]
+        self._backoff.record(slot, failed=failed, succeeded=succeeded)
 
     def _finish(self, record: SlotRecord, model: ArrayRecord) -> SlotRecord:
         """Write the save, then the record."""
@@ -173,6 +202,10 @@ class RunLoop:
             strategy=state,
             unsaved=unsaved,
             record=record,
+            backoff=self._backoff.state(),
+            best_slot=0 if self._best is None else self._best[0],
+            best_reward=0.0 if self._best is None else self._best[1],
+            best_model=None if self._best is None else pack_arrays(self._best[2]),
         )
         self._writer.save_checkpoint(record.slot, encode_save(self._save))
         self._writer.append([record])

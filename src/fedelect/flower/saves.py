@@ -48,6 +48,10 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
         unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
         record: The slot's record.
+        backoff: Which clients are left out, and until when (`fedelect.backoff`).
+        best_slot: In a cold start the slot with the highest reward so far; 0 if there is none.
+        best_reward: Its reward.
+        best_model: Its model.
     """
 
     slot: int
@@ -58,6 +62,10 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     unsaved: str | None = None
     registered: list[str] = []
     record: SlotRecord
+    backoff: dict[str, Any] = {}
+    best_slot: int = 0
+    best_reward: float = 0.0
+    best_model: list[SavedArray] | None = None
 
 
 _encoder, _decoder = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Save)

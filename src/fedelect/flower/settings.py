@@ -20,6 +20,10 @@ Start = Literal["cold", "warm"]
 """Whether each slot trains from the initial model, or from the last slot's."""
 
 
+COLD_ROUNDS = 5
+"""Fewest rounds in a slot of a cold start."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SlotSettings:
     """Settings of a run's slots, for any cohort source; described in `fedelect.flower.GoalDirected`."""
@@ -35,6 +39,11 @@ class SlotSettings:
     def __post_init__(self) -> None:
         if self.start not in get_args(Start):
             raise ConfigurationError(f'start: got {self.start!r}; allowed: "cold" or "warm"')
+        if self.start == "cold" and as_int("rounds_per_slot", self.rounds_per_slot) < COLD_ROUNDS:
+            raise ConfigurationError(
+                f"rounds_per_slot: got {self.rounds_per_slot} with start='cold', in which every slot trains from the "
+                f"initial model again and fewer than {COLD_ROUNDS} rounds get nowhere; use start='warm', or more rounds"
+            )
         for name in ("rounds_per_slot", "train_quorum"):
             if as_int(name, getattr(self, name)) < 1:
                 raise ConfigurationError(f"{name}: got {getattr(self, name)}; allowed: a whole number from 1")
@@ -69,7 +78,7 @@ class SlotSettings:
 class OpinionSettings:
     """How opinions are read and averaged; described in `fedelect.flower.GoalDirected`."""
 
-    opinion: Opinion
+    opinion: Opinion | None
     average: Average
     trim: float
     quorum: float
@@ -100,7 +109,8 @@ class OpinionSettings:
     def describe(self) -> dict[str, Any]:
         """Return the description for the run's header."""
         opinion, privacy = self.opinion, self.privacy
-        named = opinion if isinstance(opinion, str) else getattr(opinion, "__qualname__", type(opinion).__name__)
+        function = getattr(opinion, "__qualname__", type(opinion).__name__)
+        named = "auto" if opinion is None else opinion if isinstance(opinion, str) else function
         return {
             "opinion": named,
             "average": self.average,

@@ -31,6 +31,7 @@ from fedelect.flower.settings import (
 from fedelect.loop import check_fits
 from fedelect.records import open_run
 from fedelect.selectors import AbstractSelector
+from fedelect.vocabulary import Signal
 
 
 class AbstractSlotStrategy(Strategy):
@@ -142,6 +143,10 @@ class AbstractSlotStrategy(Strategy):
     aggregate_evaluate = configure_train
 
 
+SUPPLIED: frozenset[Signal] = frozenset({"reward", "opinions"})
+"""Signals that a selector gets on Flower."""
+
+
 @final
 class GoalDirected(AbstractSlotStrategy):
     """Lets a selector decide who trains; any other strategy of Flower's Message API aggregates.
@@ -154,12 +159,14 @@ class GoalDirected(AbstractSlotStrategy):
             elected clients only. In a cold start each slot begins with a fresh copy of it, as of the model; in a warm
             start its state goes on and is saved with the run.
         selector: Who decides; made for the number of clients and the budget.
-        rounds_per_slot: L.
+        rounds_per_slot: L, rounds of training in a slot.
         opinion: Name of the metric in the clients' evaluation replies that is their opinion, in [0, 1], or a
-            function of a reply (a RecordDict) into [0, 1].
+            function of a reply (a RecordDict) into [0, 1]. None takes the one metric that is plainly it (accuracy,
+            acc, eval_acc, f1, auc and such) and logs which; if there is none, or more, the run stops and says so.
         run: The run folder, for records and state; an existing one is gone on with. Relative to where the ServerApp
             runs, so better absolute.
-        start: "cold" (each slot trains from the initial model) or "warm" (from the last slot's).
+        start: "warm" (each slot trains on from the last slot's model) or "cold" (from the initial model; at least 5
+            rounds a slot; the result is the best slot's model).
         average: "mean", or against clients that lie together "median" or "trimmed".
         trim: Share of the opinions that "trimmed" cuts off at each end.
         quorum: Share of all clients whose opinion is needed; with fewer the slot is abandoned.
@@ -177,10 +184,10 @@ class GoalDirected(AbstractSlotStrategy):
         strategy: Strategy,
         *,
         selector: AbstractSelector,
-        rounds_per_slot: int,
+        rounds_per_slot: int = 1,
         run: str | os.PathLike[str],
-        opinion: Opinion = "accuracy",
-        start: Start = "cold",
+        opinion: Opinion | None = None,
+        start: Start = "warm",
         average: Average = "mean",
         trim: float = 0.2,
         quorum: float = 0.5,
@@ -246,6 +253,12 @@ def _check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) 
     if not isinstance(selector, AbstractSelector):
         raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
     check_fits(selector, "fa", selector_label(selector))
+    missing = sorted(selector.needs - SUPPLIED)
+    if missing:
+        raise ConfigurationError(
+            f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
+            f"choose a selector that needs rewards or opinions only (`fedelect selectors` lists what each needs)"
+        )
     if privacy is not None and "opinions" in selector.needs:
         raise ConfigurationError(
             f"{type(selector).__name__} needs each client's opinion, and with `privacy` there is only a noisy average"
