@@ -129,8 +129,18 @@ def real_peers(folder: Path) -> dict[str, str]:
 
 def flower(folder: Path) -> dict[str, str]:
     """A run on Flower's simulation engine."""
-    app = ROOT / "examples/flower"
-    call(sys.executable, "simulate.py", "--out", str(folder / "run"), "slots=3", "clients=8", "budget=3", cwd=app)
+    app, settings = ROOT / "examples/flower", ("start=cold", "rounds-per-slot=5")
+    call(
+        sys.executable,
+        "simulate.py",
+        "--out",
+        str(folder / "run"),
+        "slots=3",
+        "clients=8",
+        "budget=3",
+        *settings,
+        cwd=app,
+    )
     return {"records": records(folder / "run")}
 
 

@@ -119,7 +119,9 @@ def measure(kind: str, slots: int) -> list[dict[str, float]]:
         RunLoop._play_slot = slot  # type: ignore[method-assign]
         with tempfile.TemporaryDirectory() as folder:
             selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
-            strategy = GoalDirected(Timed(), selector=selector, rounds_per_slot=L, run=Path(folder) / "run")
+            strategy = GoalDirected(
+                Timed(), selector=selector, rounds_per_slot=L, start="cold", run=Path(folder) / "run"
+            )
             strategy.start(grid, arrays, num_rounds=slots * L)
 
     resources: Any = {"client_resources": {"num_cpus": 1}, "init_args": {"num_cpus": 2, "include_dashboard": False}}

@@ -15,7 +15,9 @@ def options(description: str) -> tuple[Path, dict[str, object]]:
     """The run folder and the settings of pyproject.toml that are given otherwise on the command line."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", type=Path, default=Path("runs/flower"), help="the run folder; gone on with if there")
-    parser.add_argument("settings", nargs="*", help="for example slots=20 start=warm; see pyproject.toml")
+    parser.add_argument(
+        "settings", nargs="*", help="for example slots=40 start=cold rounds-per-slot=5; see pyproject.toml"
+    )
     given = parser.parse_args()
     settings: dict[str, object] = {"run-folder": str(given.out.resolve())}
     for text in given.settings:

@@ -1,11 +1,12 @@
 """What ordinary use on Flower must not do: fail in silence, favour who fails, throw training away."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from flwr.app import Error, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
@@ -23,11 +24,11 @@ def rename(grid: FakeGrid, **names: str) -> None:
     for node in grid.nodes:
 
         def answer(message: Message, worker: Any = node.answer) -> RecordDict | Error | None:
-            reply = worker(message)
+            reply: RecordDict | Error | None = worker(message)
             if message.metadata.message_type != "evaluate" or not isinstance(reply, RecordDict):
                 return reply
-            own = dict(reply["metrics"])
-            metrics = {new: own.pop(old, 0.5) for new, old in names.items()}
+            own: dict[str, Any] = dict(reply["metrics"])
+            metrics: dict[str, Any] = {new: own.pop(old, 0.5) for new, old in names.items()}
             return RecordDict({"metrics": MetricRecord({"num-examples": 10, **metrics})})
 
         node.answer = answer
@@ -114,5 +115,112 @@ def test_clients_that_always_fail_get_less_than_their_fair_share_and_block_nothi
 @pytest.mark.parametrize("name", sorted(selector_classes().keys() - fitting().keys() - {"fixed", "bp-ucb", "bp-gp"}))
 def test_what_flower_cannot_supply_is_said_in_the_constructor(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match="is not supplied on Flower; choose a selector"):
-        directed(tmp_path / "run", selector=selector_classes()[name](clients=N, budget=K, seed=1))  # type: ignore[call-arg]
+        directed(tmp_path / "run", selector=selector_classes()[name](clients=N, budget=K, seed=1))
     assert not (tmp_path / "run").exists()
+
+
+def test_the_shortest_use_elects_among_the_nodes_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        grid, _ = federation(N)
+        strategy = GoalDirected(FedAvg(), budget=K)
+        result = strategy.start(grid, initial_arrays(), num_rounds=10)
+        assert result.arrays["a"].numpy().min() > 0.0
+        run = read_run(tmp_path / "fedelect-runs" / f"{number:03d}")
+        header = run.header
+        assert (header.clients, header.budget, header.slots) == (2 * N, K, 10)
+        assert header.selectors[0].kind == "ShuffledCycle" and strategy.selector.clients == 2 * N
+        counts = np.bincount([client for row in run.records for client in row.cohort], minlength=N)
+        assert counts.tolist() == [3] * N  # everybody has its turn
+        assert all(row.status == "done" for row in run.records)
+
+
+def test_clients_may_join_up_to_the_capacity_and_a_resumed_run_keeps_their_numbers(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    everybody, grid.nodes = grid.nodes, grid.nodes[:6]
+
+    def join(message: Message) -> None:
+        if message.metadata.message_type == "train" and message.content["config"]["fedelect-slot"] == 4:
+            grid.nodes = everybody
+
+    grid.before = join
+    options: dict[str, Any] = {"budget": K, "run": tmp_path / "run", "wait_s": 0.0}
+    GoalDirected(FedAvg(), **options).start(grid, initial_arrays(), num_rounds=12)
+    records = read_run(tmp_path / "run").records
+    assert read_run(tmp_path / "run").header.clients == 12
+    assert max(client for row in records[:4] for client in row.cohort) < 6
+    assert {client for row in records for client in row.cohort} == set(range(N))
+    again = GoalDirected(FedAvg(), **options).start(grid, initial_arrays(), num_rounds=12)
+    assert again.arrays["a"].numpy().min() > 0.0
+
+
+def test_a_selector_or_a_budget_is_needed_and_not_both(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="give a selector, or `budget`"):
+        GoalDirected(FedAvg(), run=tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="the selector's own"):
+        directed(tmp_path / "run", budget=3)
+
+
+def test_updates_as_bytes_of_any_length_reach_a_strategy_that_joins_them(tmp_path: Path) -> None:
+    class Joining(FedAvg):
+        """As FedXgbBagging does: what clients send is appended to the model."""
+
+        lengths: ClassVar[list[int]] = []
+
+        def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
+            parts: list[Any] = [reply.content.array_records["arrays"]["0"].numpy() for reply in replies]
+            self.lengths.append(len(parts))
+            return ArrayRecord([np.concatenate(parts)]), None
+
+    grid, _ = federation(N)
+    for number, node in enumerate(grid.nodes):
+
+        def answer(message: Message, size: int = 5 + number) -> RecordDict:
+            if message.metadata.message_type == "evaluate":
+                return RecordDict({"metrics": MetricRecord({"auc": 0.5, "num-examples": 3})})
+            trees = ArrayRecord([np.full(size, 7, dtype=np.uint8)])
+            return RecordDict({"arrays": trees, "metrics": MetricRecord({"num-examples": 3})})
+
+        node.answer = answer
+    strategy = GoalDirected(Joining(), budget=K, run=tmp_path / "run", wait_s=0.0)
+    strategy.start(grid, ArrayRecord([np.zeros(0, dtype=np.uint8)]), num_rounds=4)
+    assert Joining.lengths == [K] * 4
+
+
+@pytest.mark.parametrize("weight", [1e308, float("nan"), -1, 0])
+def test_a_weight_beyond_belief_is_refused_with_the_clients_name(
+    tmp_path: Path, weight: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid, _ = federation(N)
+    node = next(node for node in grid.nodes if node.name == "site-2")
+
+    def answer(message: Message, worker: Any = node.answer) -> Any:
+        reply = worker(message)
+        if message.metadata.message_type == "train":
+            reply["metrics"]["num-examples"] = weight
+        return reply
+
+    node.answer = answer
+    cohort = FixedCohort(clients=N, cohort=[1, 2, 3])
+    with caplog.at_level("WARNING", logger="flwr"):
+        result = directed(tmp_path / "run", selector=cohort).start(grid, initial_arrays(), num_rounds=1)
+    assert result.arrays["a"].numpy() == pytest.approx(np.mean([quality(1), quality(3)]))
+    assert "no update of site-2: its 'num-examples' is" in caplog.text
+
+
+def test_clients_with_metrics_of_their_own_are_aggregated_all_the_same(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    node = next(node for node in grid.nodes if node.name == "site-2")
+
+    def answer(message: Message, worker: Any = node.answer) -> Any:
+        reply = worker(message)
+        if message.metadata.message_type == "train":
+            reply["metrics"]["extra"] = 1.0
+        return reply
+
+    node.answer = answer
+    cohort = FixedCohort(clients=N, cohort=[1, 2, 3])
+    result = directed(tmp_path / "run", selector=cohort).start(grid, initial_arrays(), num_rounds=1)
+    assert result.arrays["a"].numpy() == pytest.approx(np.mean([quality(client) for client in (1, 2, 3)]))

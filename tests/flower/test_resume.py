@@ -297,4 +297,4 @@ def test_a_save_keeps_what_clients_first_claimed(tmp_path: Path) -> None:
         save["selector"]["examples"] = {0: 1000, 3: 500}
         writer.save_checkpoint(checkpoint.slot, msgspec.msgpack.encode(save))
     (strategy := directed(tmp_path / "run")).start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
-    assert strategy._selects.state()["examples"] == {0: 1000, 3: 500}
+    assert strategy._source.state()["examples"] == {0: 1000, 3: 500}

@@ -119,8 +119,8 @@ class SelectorSource:
 
     @property
     def needed(self) -> int:
-        """The budget, or the quorum of opinions if it is larger."""
-        return max(self.selector.budget, self._opinion_settings.opinions_needed(self.selector.clients))
+        """The budget."""
+        return self.selector.budget
 
     @property
     def used(self) -> bool:
@@ -143,8 +143,8 @@ class SelectorSource:
         if trained.abandoned is not None:
             self.selector.abandon(selection)
             return SlotOutcome(note=trained.abandoned)
-        survey = self._survey(selection.slot, trained.model, rounds, strategy)
-        note = self._tell(selection, survey)
+        survey, asked = self._survey(selection.slot, trained.model, rounds, strategy)
+        note = self._tell(selection, survey, asked)
         private = self._opinion_settings.privacy is not None
         feedback = Feedback() if note is not None else self._feedback(survey)
         average = "" if note is not None else f", average {feedback.reward:.4f}"
@@ -153,7 +153,7 @@ class SelectorSource:
             opinions=None if private else from_array(survey.opinions),
             reward=feedback.reward,
             reward_noise=feedback.reward_noise,
-            said=f"; opinions of {survey.given} of {rounds.clients.count}{average}",
+            said=f"; opinions of {survey.given} of {asked} asked{average}",
         )
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
@@ -173,7 +173,7 @@ class SelectorSource:
         self._judged = True
         self.selector = type(self.selector).restore(own)
 
-    def _survey(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> Survey:
+    def _survey(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> tuple[Survey, int]:
         answers, asked = rounds.survey(strategy, slot, model)
         survey = read_survey(
             answers.replies,
@@ -185,9 +185,9 @@ class SelectorSource:
         clients = rounds.clients
         for client, reason in sorted((answers.failures | survey.rejected).items()):
             LOG.warning("slot %d: no opinion of %s: %s", slot, clients.list_names([client]), reason)
-        if len(asked) < clients.count:
-            LOG.warning("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
-        return survey
+        if len(asked) < len(clients.names):
+            LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
+        return survey, len(asked)
 
     def _find_opinion(self, replies: Iterable[Message]) -> Opinion:
         """Return where replies hold the opinion; while none has counted yet, a wrong name stops the run.
@@ -208,9 +208,9 @@ class SelectorSource:
             )
         return opinion
 
-    def _tell(self, selection: Selection, survey: Survey) -> str | None:
+    def _tell(self, selection: Selection, survey: Survey, asked: int) -> str | None:
         """Tell the selector, or abandon the slot and return why."""
-        needed = self._opinion_settings.opinions_needed(self.selector.clients)
+        needed = self._opinion_settings.opinions_needed(asked)
         self._judged = self._judged or survey.given > 0
         if survey.given < needed:
             self.selector.abandon(selection)

@@ -192,47 +192,100 @@ def address_messages(
 def select_sound_updates(
     replies: Mapping[ClientId, Message], sent: ArrayRecord, *, weight: str | None
 ) -> tuple[dict[ClientId, Message], dict[ClientId, str]]:
-    """The training replies that can be averaged, in order of client number, and what is wrong with the others.
+    """Return the training replies that can be aggregated, in order of client number, and why the others cannot.
 
-    A reply is sound if its arrays have the names and shapes of the model that was sent, can be read and hold neither
-    nan nor infinity, and its weight is a number above 0. Where no reply has that form (a strategy may exchange
-    something else than the model), the form that most replies have is what counts.
+    A reply is sound if its arrays can be read and hold neither nan nor infinity, and its weight is a number above 0 and
+    at most `LARGEST_WEIGHT`. If the model is made of floats, its arrays must have the model's names and shapes, unless
+    no reply has them: some strategies exchange something else than the model, such as trees as bytes. Metrics never
+    decide over an update.
 
     Args:
         replies: The replies by client.
         sent: The model that was sent.
         weight: Name of the metric that weighs a reply in the average; None if there is none.
     """
-    forms = {client: _form(reply.content) for client, reply in replies.items()}
-    fitting = [form for form in forms.values() if form[0] == [_array_form(sent)]] or list(forms.values())
-    usual = max(fitting, key=fitting.count, default=None)
+    form = _array_form(sent)
+    forms = {
+        client: [_array_form(record) for record in reply.content.array_records.values()]
+        for client, reply in replies.items()
+    }
+    compares = _is_float(sent) and any(own == [form] for own in forms.values())
+    weighed = weight if any(_has_metric(reply.content, weight) for reply in replies.values()) else None
     sound, odd = {}, {}
     for client, reply in sorted(replies.items()):
-        if forms[client] != usual:
-            odd[client] = "its update has another form than the model"
-        elif weight is not None and not _weighs(reply.content, weight):
-            odd[client] = f"its {weight!r} is not a number above 0"
-        elif (fault := _fault(reply.content)) is not None:
+        if compares and forms[client] != [form]:
+            odd[client] = "its update has other arrays than the model"
+        elif (fault := _find_fault(reply.content, weighed)) is not None:
             odd[client] = fault
         else:
             sound[client] = reply
     return sound, odd
 
 
-def _form(content: RecordDict) -> tuple[list[object], list[object]]:
-    arrays = [_array_form(record) for record in content.array_records.values()]
-    return arrays, [_metric_form(record) for record in content.metric_records.values()]
+LARGEST_WEIGHT = 1e9
+"""Largest weight of an update that is believed: one client must not take all of the average."""
+
+
+def share_metrics(replies: Sequence[Message]) -> list[Message]:
+    """Return replies with the metrics that all of them have, for strategies that insist on equal ones."""
+    keys = [_metric_form(reply.content) for reply in replies]
+    common = set.intersection(*keys) if keys else set()
+    if all(own == common for own in keys):
+        return list(replies)
+    LOG.warning("clients send different metrics; only those that all have are combined: %s", _names(common))
+    return [_keep_metrics(reply, common) for reply in replies]
+
+
+def _keep_metrics(reply: Message, common: set[tuple[str, str, int]]) -> Message:
+    names = {(record, key) for record, key, _ in common}
+    content = RecordDict(dict(reply.content))
+    for record, metrics in reply.content.metric_records.items():
+        content[record] = MetricRecord({key: value for key, value in metrics.items() if (record, key) in names})
+    reply.content = content
+    return reply
+
+
+def _names(common: set[tuple[str, str, int]]) -> str:
+    return ", ".join(sorted(key for _, key, _ in common)) or "none"
+
+
+def _is_float(arrays: ArrayRecord) -> bool:
+    return all(np.dtype(array.dtype).kind == "f" for array in arrays.values())
+
+
+def _has_metric(content: RecordDict, name: str | None) -> bool:
+    return any(name in record for record in content.metric_records.values())
+
+
+def _weight_fault(content: RecordDict, weight: str) -> str | None:
+    """Return what is wrong with the weight of an update, or None."""
+    values = [record[weight] for record in content.metric_records.values() if weight in record]
+    if len(values) != 1:
+        return f"its reply holds {len(values)} metrics called {weight!r} instead of one"
+    value = values[0]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LARGEST_WEIGHT:
+        return f"its {weight!r} is {_short(repr(value))}, not a number above 0 and at most {LARGEST_WEIGHT:g}"
+    return None
 
 
 def _array_form(record: ArrayRecord) -> object:
     return sorted((name, tuple(array.shape), array.stype) for name, array in record.items())
 
 
-def _metric_form(record: MetricRecord) -> object:
-    return sorted((name, len(value) if isinstance(value, list) else -1) for name, value in record.items())
+def _metric_form(content: RecordDict) -> set[tuple[str, str, int]]:
+    """Return (record, metric, length of a list or -1) of every metric."""
+    return {
+        (name, key, len(value) if isinstance(value, list) else -1)
+        for name, record in content.metric_records.items()
+        for key, value in record.items()
+    }
 
 
-def _fault(content: RecordDict) -> str | None:
+def _find_fault(content: RecordDict, weight: str | None) -> str | None:
+    return (None if weight is None else _weight_fault(content, weight)) or _array_fault(content)
+
+
+def _array_fault(content: RecordDict) -> str | None:
     """Return what is wrong in the arrays of an update, or None; reads all of them."""
     try:
         for record in content.array_records.values():
@@ -251,8 +304,3 @@ def all_finite(arrays: ArrayRecord) -> bool:
 
 
 _NUMPY = "numpy.ndarray"  # Flower's word for how its own strategies write an array down
-
-
-def _weighs(content: RecordDict, weight: str) -> bool:
-    values = [record[weight] for record in content.metric_records.values() if weight in record]
-    return all(isinstance(value, int | float) and 0 < value < float("inf") for value in values)

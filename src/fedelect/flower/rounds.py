@@ -22,6 +22,7 @@ from fedelect.flower.exchange import (
     all_finite,
     exchange,
     select_sound_updates,
+    share_metrics,
 )
 from fedelect.flower.nodes import Clients
 from fedelect.vocabulary import ClientId, Cohort
@@ -175,7 +176,8 @@ class Rounds:
             )
             return len(updates)
         overall = (slot - 1) * self.per_slot + round_ + 1
-        arrays, metrics = strategy.aggregate_train(self._round_number(slot, round_), list(updates.values()))
+        replies = share_metrics(list(updates.values()))
+        arrays, metrics = strategy.aggregate_train(self._round_number(slot, round_), replies)
         if arrays is not None and not all_finite(arrays):
             trained.abandoned = f"in round {round_ + 1} the updates were combined to values that are not finite"
             return len(updates)

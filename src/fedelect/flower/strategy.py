@@ -3,6 +3,7 @@
 import copy
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, final
 
@@ -29,9 +30,9 @@ from fedelect.flower.settings import (
     selector_label,
 )
 from fedelect.loop import check_fits
-from fedelect.records import open_run
-from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Signal
+from fedelect.records import RunHeader, open_run
+from fedelect.selectors import AbstractSelector, recommended
+from fedelect.vocabulary import Signal, as_int
 
 
 class AbstractSlotStrategy(Strategy):
@@ -45,14 +46,29 @@ class AbstractSlotStrategy(Strategy):
     """
 
     def __init__(
-        self, strategy: Strategy, settings: SlotSettings, source: CohortSource, run: str | os.PathLike[str]
+        self,
+        strategy: Strategy,
+        settings: SlotSettings,
+        source: CohortSource | None,
+        run: str | os.PathLike[str] | None,
     ) -> None:
         _check_strategy(strategy, settings.start)
-        settings.check_fits(source.description.clients, source.description.budget)
         self._strategy = strategy
         self._settings = settings
-        self._source = source
-        self._run = Path(run)
+        self._known_source = source
+        if source is not None:
+            settings.check_fits(source.description.clients, source.description.budget)
+        self._run = None if run is None else Path(run).absolute()
+        self._expected: int | None = None  # clients to wait for at the start; None for all
+
+    @property
+    def _source(self) -> CohortSource:
+        if self._known_source is None:
+            raise ConfigurationError("the selector is made when the strategy starts, for the clients that are there")
+        return self._known_source
+
+    def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
+        """Make what depends on the clients that are there; `stored` is the header of a run that is continued."""
 
     def summary(self) -> None:
         """Log what the run is, and the inner strategy's own summary."""
@@ -90,11 +106,13 @@ class AbstractSlotStrategy(Strategy):
             AvailabilityError: Too few clients are there; start again when they are.
             RunError: The run folder cannot be used, or slots keep being abandoned.
         """
-        LOG.info("Starting %s:", type(self).__name__)
-        self.summary()
         slots = self._settings.slots(num_rounds)
         self._check_slots(slots)
-        stored = read_stored_header(self._run)
+        run = self._run = self._run or new_run_folder()
+        stored = read_stored_header(run)
+        self._prepare(grid, stored)
+        LOG.info("Starting %s:", type(self).__name__)
+        self.summary()
         description = self._source.description
         clients = Clients(
             Directory(grid, self._settings.identity),
@@ -118,17 +136,20 @@ class AbstractSlotStrategy(Strategy):
             evaluate_fn=evaluate_fn,
         )
         header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
-        with open_run(self._run, header) as writer:
+        with open_run(run, header) as writer:
             loop = RunLoop(self._settings, self._strategy, self._source, rounds, writer)
             if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
-            return loop.play(keep_initial_model(self._run, initial_arrays, slot=loop.slot))
+            result = loop.play(keep_initial_model(run, initial_arrays, slot=loop.slot))
+        LOG.info("records: %s; to go on with this run after a stop, give the strategy run=%r", run, str(run))
+        return result
 
     def _check_slots(self, slots: int) -> None:
         """Raise ConfigurationError if this number of slots cannot be played."""
 
     def _wait_for_all(self, clients: Clients) -> None:
-        clients.wait(wanted=clients.count, needed=self._source.needed, wait_s=self._settings.wait_s)
+        expected = self._expected or clients.count
+        clients.wait(wanted=expected, needed=self._source.needed, wait_s=self._settings.wait_s)
 
     def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
         """Refused: whole slots are played, by `start`."""
@@ -158,18 +179,24 @@ class GoalDirected(AbstractSlotStrategy):
         strategy: What aggregates, and says what is sent: FedAvg, FedProx, FedAdam, Krum, your own. It is shown the
             elected clients only. In a cold start each slot begins with a fresh copy of it, as of the model; in a warm
             start its state goes on and is saved with the run.
-        selector: Who decides; made for the number of clients and the budget.
+        selector: The selector, made for the number of clients and the budget. None takes the recommended one for the
+            clients that are there at the start (`fedelect.selectors.recommended`); it needs `budget`.
+        budget: K, the clients that train in a slot; with `selector=None` only.
+        clients: N, the most clients that may ever take part; with `selector=None` only. By default twice those that
+            are there at the start, so that others may join.
+        seed: Seed of the recommended selector.
         rounds_per_slot: L, rounds of training in a slot.
         opinion: Name of the metric in the clients' evaluation replies that is their opinion, in [0, 1], or a
             function of a reply (a RecordDict) into [0, 1]. None takes the one metric that is plainly it (accuracy,
             acc, eval_acc, f1, auc and such) and logs which; if there is none, or more, the run stops and says so.
-        run: The run folder, for records and state; an existing one is gone on with. Relative to where the ServerApp
-            runs, so better absolute.
+        run: The run folder, for records and state; an existing one is resumed. None makes a new folder under
+            `fedelect-runs/`. Paths are relative to where the ServerApp runs; the log shows them absolute.
         start: "warm" (each slot trains on from the last slot's model) or "cold" (from the initial model; at least 5
             rounds a slot; the result is the best slot's model).
         average: "mean", or against clients that lie together "median" or "trimmed".
         trim: Share of the opinions that "trimmed" cuts off at each end.
-        quorum: Share of all clients whose opinion is needed; with fewer the slot is abandoned.
+        quorum: Share of the clients asked whose opinion is needed; with fewer the slot stays unjudged: the model is
+            kept, the selector learns nothing.
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
@@ -183,9 +210,12 @@ class GoalDirected(AbstractSlotStrategy):
         self,
         strategy: Strategy,
         *,
-        selector: AbstractSelector,
+        selector: AbstractSelector | None = None,
+        budget: int | None = None,
+        clients: int | None = None,
+        seed: int = 1,
         rounds_per_slot: int = 1,
-        run: str | os.PathLike[str],
+        run: str | os.PathLike[str] | None = None,
         opinion: Opinion | None = None,
         start: Start = "warm",
         average: Average = "mean",
@@ -210,14 +240,39 @@ class GoalDirected(AbstractSlotStrategy):
         self._opinion_settings = OpinionSettings(
             opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy
         )
+        if selector is None:
+            if budget is None:
+                raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
+            self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
+            super().__init__(strategy, settings, None, run)
+            return
+        if budget is not None or clients is not None:
+            raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
+        self._auto = None
         _check_selector(selector, privacy)
-        self._selects = SelectorSource(selector, self._opinion_settings)
-        super().__init__(strategy, settings, self._selects, run)
+        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings), run)
+
+    def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
+        if self._auto is None or self._known_source is not None:
+            return
+        there = Clients(Directory(grid, self._settings.identity), _MOST_CLIENTS).wait(
+            wanted=self._auto.budget, needed=self._auto.budget, wait_s=self._settings.wait_s
+        )
+        self._expected = len(there)
+        clients = stored.clients if stored is not None else self._auto.clients or 2 * len(there)
+        start = self._settings.start
+        selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
+        LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
+        source = SelectorSource(selector, self._opinion_settings)
+        self._settings.check_fits(clients, selector.budget)
+        self._known_source = source
 
     @property
     def selector(self) -> AbstractSelector:
         """The selector as it stands; after a resume not the object that was given, but one in its state."""
-        return self._selects.selector
+        source = self._source
+        assert isinstance(source, SelectorSource)
+        return source.selector
 
     def summary(self) -> None:
         """Log what the run is, what noise there is on opinions, and the inner strategy's own summary."""
@@ -232,6 +287,24 @@ class GoalDirected(AbstractSlotStrategy):
 
     def _check_slots(self, slots: int) -> None:
         self._opinion_settings.check_slots(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class _AutoSelector:
+    """What the recommended selector is made with, beside the clients that are there."""
+
+    budget: int
+    clients: int | None
+    seed: int
+
+
+_MOST_CLIENTS = 10**6
+
+
+def new_run_folder(parent: Path = Path("fedelect-runs")) -> Path:
+    """Return the path of a new run folder: the next number in `parent`, below the current folder."""
+    taken = [int(entry.name) for entry in parent.iterdir() if entry.name.isdecimal()] if parent.is_dir() else []
+    return (parent / f"{max(taken, default=0) + 1:03d}").absolute()
 
 
 def _check_strategy(strategy: object, start: str) -> None:
