@@ -57,7 +57,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 
 types: setup
-	$(BIN)/mypy src tests benchmarks paper
+	$(BIN)/mypy src tests benchmarks paper $(wildcard examples/flower/*.py)
 
 layers: setup
 	$(BIN)/lint-imports

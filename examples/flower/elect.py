@@ -13,7 +13,6 @@ import argparse
 import os
 import signal
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -21,7 +20,7 @@ import numpy as np
 from loopback import Loopback
 
 from fedelect.datasets import load_dataset
-from fedelect.federation import make_engine, versions_of
+from fedelect.federation import make_engine
 from fedelect.records import open_run, read_run, sorted_records
 from fedelect.report import write_report
 from fedelect.runtime.identity import create_federation
@@ -132,10 +131,7 @@ def write_down(out: Path, world: Scenario, roster: Roster, digest: str, *, seed:
         engine=make_engine(ENGINE, world.config),
         digest=digest,
         roster=roster,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
         command=f"python elect.py --clients {world.clients} --seed {seed} --slots {known.header.slots}",
-        versions=versions_of(ENGINE) | known.header.provenance.versions,
-        platform=known.header.provenance.platform,
     )
     with open_run(out / "run", header) as writer:
         writer.append(add_slot_logs(sorted_records(known), out / "fed", roster))

@@ -23,7 +23,7 @@ from fedelect.scenario import DataConfig, ModelConfig, Scenario, ScenarioConfig,
 from fedelect.seeds import derive
 from fedelect.selectors import QuickInitUcb
 
-SEED, SLOTS, EXPLORATION = 11, 18, 0.1
+SEED, SLOTS, EXPLORATION = 11, 18, 1.0
 CONFIG = ScenarioConfig(
     name="same streams",
     slots=SLOTS,
