@@ -1,5 +1,6 @@
 """What ordinary use on Flower must not do: fail in silence, favour who fails, throw training away."""
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.flower import GoalDirected
 from fedelect.flower.strategy import SUPPLIED
 from fedelect.records import read_run
-from fedelect.selectors import AbstractSelector, FixedCohort, RandomCohort, selector_classes
+from fedelect.selectors import AbstractSelector, FixedCohort, QuickInitUcb, RandomCohort, selector_classes
 
 N, K = 10, 3
 
@@ -224,3 +225,77 @@ def test_clients_with_metrics_of_their_own_are_aggregated_all_the_same(tmp_path:
     cohort = FixedCohort(clients=N, cohort=[1, 2, 3])
     result = directed(tmp_path / "run", selector=cohort).start(grid, initial_arrays(), num_rounds=1)
     assert result.arrays["a"].numpy() == pytest.approx(np.mean([quality(client) for client in (1, 2, 3)]))
+
+
+def asked_in(grid: FakeGrid) -> dict[int, set[str]]:
+    """By slot, the names of the nodes that were asked to evaluate."""
+    names = {node.node_id: node.name for node in grid.nodes}
+    asked: dict[int, set[str]] = {}
+    for message in grid.sent:
+        if message.metadata.message_type == "evaluate":
+            slot = int(str(message.content.config_records["config"]["fedelect-slot"]))
+            asked.setdefault(slot, set()).add(names[message.metadata.dst_node_id])
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("survey", "fraction", "size"), [(8, 1.0, 8), (0.25, 1.0, 15), (None, 0.2, 12), (None, 1.0, 50)]
+)
+def test_a_sample_drawn_anew_is_asked_and_the_elected_beside_it(
+    tmp_path: Path, survey: Any, fraction: float, size: int
+) -> None:
+    grid, _ = federation(60)
+    selector = QuickInitUcb(clients=60, budget=K, exploration=0.1, seed=1)
+    strategy = GoalDirected(
+        FedAvg(fraction_evaluate=fraction), selector=selector, run=tmp_path / "run", wait_s=0.0, survey=survey
+    )
+    strategy.start(grid, initial_arrays(), num_rounds=6)
+    asked, rows = asked_in(grid), read_run(tmp_path / "run").records
+    for row in rows:
+        elected = {f"site-{client}" for client in row.cohort}
+        assert elected <= asked[row.slot] and size <= len(asked[row.slot]) <= size + K
+        assert row.opinions is not None and row.reward is not None
+        assert {f"site-{n}" for n, opinion in enumerate(row.opinions) if opinion is not None} == asked[row.slot]
+        everybody = [float(opinion) for opinion in row.opinions if opinion is not None]
+        assert row.reward == pytest.approx(np.mean(everybody), abs=0.02)
+    assert len({frozenset(one) for one in asked.values()}) == 6
+
+
+def test_a_sampled_run_resumes_with_the_levels_it_has_learnt(tmp_path: Path) -> None:
+    def run(folder: str, rounds: int) -> list[Any]:
+        grid, _ = federation(N)
+        selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
+        options: dict[str, Any] = {"selector": selector, "survey": 4}
+        seen = 0
+
+        def stop(message: Message) -> None:
+            nonlocal seen
+            seen += message.metadata.message_type == "train"
+            if seen > rounds * K:
+                raise KeyboardInterrupt
+
+        grid.before = stop
+        with contextlib.suppress(KeyboardInterrupt):
+            directed(tmp_path / folder, **options).start(grid, initial_arrays(), num_rounds=8)
+        return [(row.slot, row.cohort, row.reward) for row in read_run(tmp_path / folder).records]
+
+    whole = run("whole", 8)
+    assert len(run("parts", 3)) == 3
+    assert run("parts", 8) == whole and len(whole) == 8
+
+
+def test_without_evaluation_a_selector_that_needs_none_plays_and_another_is_refused(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    silent = FedAvg(fraction_evaluate=0.0)
+    GoalDirected(silent, budget=K, run=tmp_path / "run", wait_s=0.0).start(grid, initial_arrays(), num_rounds=3)
+    rows = read_run(tmp_path / "run").records
+    assert [row.status for row in rows] == ["done"] * 3 and asked_in(grid) == {}
+    selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
+    with pytest.raises(ConfigurationError, match="fraction_evaluate is 0; give survey="):
+        GoalDirected(silent, selector=selector, run=tmp_path / "other")
+
+
+@pytest.mark.parametrize("survey", [0, -1, 1.5, 0.0, True, "all"])
+def test_a_survey_that_cannot_be_is_refused(tmp_path: Path, survey: Any) -> None:
+    with pytest.raises(ConfigurationError, match="survey: got"):
+        directed(tmp_path / "run", survey=survey)

@@ -3,6 +3,7 @@
 Elections among the clients (FL&DA) are in `fedelect.flower.certificate_source`.
 """
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,13 +11,15 @@ from typing import Any, Protocol
 from flwr.app import ArrayRecord, Message
 from flwr.serverapp.strategy import Strategy
 
+from fedelect.analytics import SurveyAverage
 from fedelect.errors import ConfigurationError
-from fedelect.flower.exchange import LOG
+from fedelect.flower.exchange import LOG, EarlyStop
 from fedelect.flower.opinions import Opinion, Survey, find_opinion, list_metrics, make_feedback, read_survey
-from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.rounds import Rounds, SlotTraining, setting
 from fedelect.flower.settings import OpinionSettings, RunDescription, selector_label
 from fedelect.loop import conclude_slot
 from fedelect.records import from_array
+from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
 from fedelect.vocabulary import ClientId, Feedback, Selection
 
@@ -80,6 +83,12 @@ class CohortSource(Protocol):
 CLAIMED = "examples"
 """Key in `SelectorSource.state` for the number of examples behind each client's noisy opinions."""
 
+LEVELS = "survey"
+"""Key in `SelectorSource.state` for the clients' levels, by which the average of a sample is corrected."""
+
+ENOUGH, GRACE_S = 0.8, 10.0
+"""A survey ends this many seconds after this share of the clients asked has answered."""
+
 FOUND = "opinion"
 """Key in `SelectorSource.state` for the metric that turned out to be the opinion."""
 
@@ -99,6 +108,7 @@ class SelectorSource:
         self._opinion_settings = opinion_settings
         self._opinion = opinion_settings.opinion  # None until the first replies show which metric it is
         self._judged = False  # whether any opinion has counted yet
+        self._average: SurveyAverage | None = None  # once a survey was of a sample
         self._examples: dict[ClientId, int] = {}  # number of examples behind each client's noisy opinions
 
     @property
@@ -139,21 +149,25 @@ class SelectorSource:
         return self.selector.ask(None if len(there) == self.selector.clients else list(there))
 
     def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Survey all connected clients and tell the selector, or abandon the slot."""
+        """Survey connected clients and tell the selector, or abandon the slot."""
         if trained.abandoned is not None:
             self.selector.abandon(selection)
             return SlotOutcome(note=trained.abandoned)
-        survey, asked = self._survey(selection.slot, trained.model, rounds, strategy)
-        note = self._tell(selection, survey, asked)
+        survey, asked, sampled = self._survey(selection, trained.model, rounds, strategy)
+        if not asked and not self.selector.needs:  # no evaluation at all, and nobody needs one
+            return SlotOutcome(note=conclude_slot(self.selector, selection, Feedback()), said="; not evaluated")
+        sample = survey.restrict(asked)
+        feedback = self._feedback(survey, sample, sampled=sampled)
+        note = self._tell(selection, sample, len(asked), feedback)
         private = self._opinion_settings.privacy is not None
-        feedback = Feedback() if note is not None else self._feedback(survey)
-        average = "" if note is not None else f", average {feedback.reward:.4f}"
+        reward = None if note is not None else feedback.reward
+        average = "" if reward is None else f", average {reward:.4f}"
         return SlotOutcome(
             note=note,
             opinions=None if private else from_array(survey.opinions),
-            reward=feedback.reward,
-            reward_noise=feedback.reward_noise,
-            said=f"; opinions of {survey.given} of {asked} asked{average}",
+            reward=reward,
+            reward_noise=0.0 if reward is None else feedback.reward_noise,
+            said=f"; opinions of {sample.given} of {len(asked)} asked{average}",
         )
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
@@ -162,7 +176,8 @@ class SelectorSource:
     def state(self) -> dict[str, Any]:
         """Return the selector's state, and the number of examples that each client first claimed."""
         found = self._opinion if isinstance(self._opinion, str) else None
-        return self.selector.state() | {CLAIMED: dict(self._examples), FOUND: found}
+        levels = None if self._average is None else self._average.state()
+        return self.selector.state() | {CLAIMED: dict(self._examples), FOUND: found, LEVELS: levels}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a saved state."""
@@ -170,24 +185,47 @@ class SelectorSource:
         self._examples = dict(own.pop(CLAIMED, {}))
         self._opinion = self._opinion or own.pop(FOUND, None)
         own.pop(FOUND, None)
+        levels = own.pop(LEVELS, None)
+        if levels is not None:
+            self._average = SurveyAverage(self.selector.clients)
+            self._average.restore(levels)
         self._judged = True
         self.selector = type(self.selector).restore(own)
 
-    def _survey(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> tuple[Survey, int]:
-        answers, asked = rounds.survey(strategy, slot, model)
+    def _survey(
+        self, selection: Selection, model: ArrayRecord, rounds: Rounds, strategy: Strategy
+    ) -> tuple[Survey, list[ClientId], bool]:
+        """Ask a sample of the connected clients, and the elected beside it.
+
+        Returns:
+            The opinions of both, the sample, and whether it is less than all connected clients.
+        """
+        slot, clients = selection.slot, rounds.clients
+        there = clients.locate()
+        size = self._opinion_settings.sample_size(
+            len(there),
+            fraction=float(setting(strategy, "fraction_evaluate", 1.0)),
+            at_least=int(setting(strategy, "min_evaluate_nodes", 0)),
+        )
+        drawn = stream(self.selector.seed, "survey", slot).permutation(len(there))[:size]
+        sample = sorted(list(there)[index] for index in drawn.tolist())
+        beside = [] if size in (0, len(there)) else [client for client in selection.cohort if client in there]
+        asked = {client: there[client] for client in sorted({*sample, *beside})}
+        answered = itertools.count(1)
+        enough = EarlyStop(lambda reply: next(answered) >= ENOUGH * len(asked), GRACE_S)
+        answers = rounds.survey(strategy, slot, model, asked=asked, sample=sample, enough=enough)
         survey = read_survey(
             answers.replies,
-            clients=rounds.clients.count,
+            clients=clients.count,
             opinion=self._find_opinion(answers.replies.values()),
             privacy=self._opinion_settings.privacy,
             examples=self._examples,
         )
-        clients = rounds.clients
         for client, reason in sorted((answers.failures | survey.rejected).items()):
             LOG.warning("slot %d: no opinion of %s: %s", slot, clients.list_names([client]), reason)
-        if len(asked) < len(clients.names):
-            LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(asked))
-        return survey, len(asked)
+        if len(there) < len(clients.names):
+            LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(there))
+        return survey, sample, size < len(there)
 
     def _find_opinion(self, replies: Iterable[Message]) -> Opinion:
         """Return where replies hold the opinion; while none has counted yet, a wrong name stops the run.
@@ -208,19 +246,22 @@ class SelectorSource:
             )
         return opinion
 
-    def _tell(self, selection: Selection, survey: Survey, asked: int) -> str | None:
+    def _tell(self, selection: Selection, sample: Survey, asked: int, feedback: Feedback) -> str | None:
         """Tell the selector, or abandon the slot and return why."""
         needed = self._opinion_settings.opinions_needed(asked)
-        self._judged = self._judged or survey.given > 0
-        if survey.given < needed:
+        self._judged = self._judged or sample.given > 0
+        if sample.given < needed:
             self.selector.abandon(selection)
-            return f"{survey.given} opinions count and {needed} are needed"
-        return conclude_slot(self.selector, selection, self._feedback(survey))
+            return f"{sample.given} opinions count and {needed} are needed"
+        return conclude_slot(self.selector, selection, feedback)
 
-    def _feedback(self, survey: Survey) -> Feedback:
-        return make_feedback(
-            survey,
-            average=self._opinion_settings.average,
-            trim=self._opinion_settings.trim,
-            private=self._opinion_settings.privacy is not None,
-        )
+    def _feedback(self, survey: Survey, sample: Survey, *, sampled: bool) -> Feedback:
+        """Return the feedback. Only the sample enters the average, which is corrected for who was asked."""
+        settings = self._opinion_settings
+        if not sampled or not settings.corrects:
+            private = settings.privacy is not None
+            return make_feedback(sample, average=settings.average, trim=settings.trim, private=private)
+        self._average = self._average or SurveyAverage(survey.opinions.size)
+        reward = self._average.average(sample.opinions)
+        self._average.learn(sample.opinions)
+        return Feedback(opinions=survey.opinions, reward=reward)

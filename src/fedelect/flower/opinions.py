@@ -6,7 +6,7 @@ none, never as 0, and the reason is kept. What is left is averaged, robustly if 
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +92,12 @@ class Survey:
     def given(self) -> int:
         """Number of opinions that count."""
         return int(np.count_nonzero(~np.isnan(self.opinions)))
+
+    def restrict(self, clients: Sequence[ClientId]) -> "Survey":
+        """Return the opinions of these clients alone."""
+        mask = np.zeros(self.opinions.size, dtype=np.bool_)
+        mask[list(clients)] = True
+        return Survey(np.where(mask, self.opinions, np.nan), np.where(mask, self.noise, 0.0), self.rejected)
 
 
 def read_survey(

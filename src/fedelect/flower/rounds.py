@@ -102,23 +102,39 @@ class Rounds:
                 break
         return trained
 
-    def survey(self, strategy: Strategy, slot: int, model: ArrayRecord) -> tuple[Answers, list[ClientId]]:
-        """Ask all connected clients to evaluate `model`; return the answers and the clients asked."""
-        there = self.clients.locate()
-        if not there:
-            return Answers(), []
-        asked = self._evaluate_messages(strategy, slot, model, there)
-        answers = exchange(self.grid, asked, timeout_s=self.timeout_s)
+    def survey(
+        self,
+        strategy: Strategy,
+        slot: int,
+        model: ArrayRecord,
+        *,
+        asked: Mapping[ClientId, int],
+        sample: Collection[ClientId],
+        enough: EarlyStop | None = None,
+    ) -> Answers:
+        """Ask clients to evaluate `model`.
+
+        Args:
+            strategy: The inner strategy.
+            slot: The slot.
+            model: The model.
+            asked: Client -> node id of those to ask.
+            sample: Those of them whose metrics the inner strategy aggregates.
+            enough: Early stop.
+        """
+        if not asked:
+            return Answers()
+        messages = self._evaluate_messages(strategy, slot, model, asked)
+        answers = exchange(self.grid, messages, timeout_s=self.timeout_s, enough=enough)
+        replies = [reply for client, reply in answers.replies.items() if client in sample]
         try:
-            metrics = strategy.aggregate_evaluate(
-                self._round_number(slot, self.per_slot - 1), list(answers.replies.values())
-            )
+            metrics = strategy.aggregate_evaluate(self._round_number(slot, self.per_slot - 1), replies)
         except Exception as error:  # replies that do not go together; the opinions are read one by one
             LOG.warning("%s could not combine the evaluation metrics: %s", type(strategy).__name__, error)
             metrics = None
         if metrics is not None:
             self.evaluate_metrics[slot * self.per_slot] = metrics
-        return answers, list(there)
+        return answers
 
     def ask_all(
         self,

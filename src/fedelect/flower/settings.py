@@ -20,6 +20,9 @@ Start = Literal["cold", "warm"]
 """Whether each slot trains from the initial model, or from the last slot's."""
 
 
+MOST_ASKED = 50
+"""Most clients that are asked for their opinion in a slot, unless a survey is asked for."""
+
 COLD_ROUNDS = 5
 """Fewest rounds in a slot of a cold start."""
 
@@ -83,8 +86,15 @@ class OpinionSettings:
     trim: float
     quorum: float
     privacy: OpinionPrivacy | None
+    survey: int | float | None = None
 
     def __post_init__(self) -> None:
+        share = isinstance(self.survey, float) and 0.0 < self.survey <= 1.0
+        number = isinstance(self.survey, int) and not isinstance(self.survey, bool) and self.survey >= 1
+        if self.survey is not None and not share and not number:
+            raise ConfigurationError(
+                f"survey: got {self.survey!r}; allowed: a number of clients from 1, or a share such as 0.2"
+            )
         check_average(self.average, self.trim)
         check_opinion(self.opinion)
         if not 0.0 < self.quorum <= 1.0:
@@ -93,6 +103,29 @@ class OpinionSettings:
             raise ConfigurationError(
                 f'average: got {self.average!r} with `privacy`; allowed: "mean", the only one whose noise is known'
             )
+
+    def sample_size(self, connected: int, *, fraction: float, at_least: int) -> int:
+        """Return how many of the connected clients to ask.
+
+        Args:
+            connected: Connected clients.
+            fraction: The inner strategy's `fraction_evaluate`; counts if `survey` is not given.
+            at_least: Its `min_evaluate_nodes`; likewise.
+        """
+        if isinstance(self.survey, float):
+            return min(connected, max(1, math.ceil(self.survey * connected - 1e-9)))
+        if self.survey is not None:
+            return min(connected, self.survey)
+        if fraction == 0.0:
+            return 0
+        if fraction < 1.0:
+            return min(connected, max(1, at_least, int(connected * fraction)))
+        return min(connected, MOST_ASKED)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the average of a sample is corrected for who was asked; see `fedelect.analytics.SurveyAverage`."""
+        return self.privacy is None and self.average == "mean"
 
     def opinions_needed(self, clients: int) -> int:
         """Return the number of opinions that a slot needs."""
@@ -116,6 +149,7 @@ class OpinionSettings:
             "average": self.average,
             "trim": self.trim if self.average == "trimmed" else None,
             "quorum": self.quorum,
+            "survey": self.survey,
             "privacy": None
             if privacy is None
             else {"epsilon": privacy.epsilon, "delta": privacy.delta, "releases": privacy.releases},

@@ -18,7 +18,7 @@ from fedelect.flower.exchange import LOG
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
-from fedelect.flower.rounds import EvaluateFunction, Rounds
+from fedelect.flower.rounds import EvaluateFunction, Rounds, setting
 from fedelect.flower.run_loop import RunLoop
 from fedelect.flower.saves import keep_initial_model
 from fedelect.flower.settings import (
@@ -197,6 +197,10 @@ class GoalDirected(AbstractSlotStrategy):
         trim: Share of the opinions that "trimmed" cuts off at each end.
         quorum: Share of the clients asked whose opinion is needed; with fewer the slot stays unjudged: the model is
             kept, the selector learns nothing.
+        survey: How many of the connected clients are asked for their opinion in a slot, drawn anew each time: a number,
+            or a share such as 0.2. By default the inner strategy's `fraction_evaluate` if it is below 1, else all, but
+            at most 50. The elected are asked too; only the sample enters the average, which is corrected for who was
+            asked (not with `privacy`, "median" or "trimmed").
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
@@ -221,6 +225,7 @@ class GoalDirected(AbstractSlotStrategy):
         average: Average = "mean",
         trim: float = 0.2,
         quorum: float = 0.5,
+        survey: int | float | None = None,
         train_quorum: int = 1,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
@@ -238,7 +243,7 @@ class GoalDirected(AbstractSlotStrategy):
             names=None if names is None else tuple(names),
         )
         self._opinion_settings = OpinionSettings(
-            opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy
+            opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy, survey=survey
         )
         if selector is None:
             if budget is None:
@@ -250,6 +255,11 @@ class GoalDirected(AbstractSlotStrategy):
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
         self._auto = None
         _check_selector(selector, privacy)
+        if selector.needs and survey is None and setting(strategy, "fraction_evaluate", 1.0) == 0.0:
+            raise ConfigurationError(
+                f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
+                f"give survey=, the number of clients to ask, or a fraction_evaluate above 0"
+            )
         super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings), run)
 
     def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
