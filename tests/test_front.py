@@ -15,6 +15,7 @@ import fedelect
 from fedelect.atlas import shipped_atlases
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError, DataError, MissingExtraError, RunError, RunMismatchError
+from fedelect.federation import PlainEngine
 from fedelect.records import mean_opinion, read_run, read_table, sorted_records, summary_table
 from fedelect.selectors import QuickInitUcb, RandomCohort
 
@@ -270,3 +271,40 @@ def test_the_top_level_is_small_and_typed_names_resolve() -> None:
     assert issubclass(RandomCohort, fedelect.AbstractSelector)
     with pytest.raises(AttributeError, match="has no attribute 'simulat'"):
         fedelect.simulat  # noqa: B018
+
+
+def test_one_selector_need_not_be_in_a_list_and_lambdas_are_numbered() -> None:
+    assert fedelect.simulate(tiny(), selectors="random", slots=1, **QUIET).selectors == ("random",)
+    assert fedelect.simulate(tiny(), selectors=RandomCohort, slots=1, **QUIET).selectors == ("random",)
+    pair: list[Any] = [lambda **given: RandomCohort(**given), lambda **given: QuickInitUcb(exploration=0.1, **given)]
+    numbers: dict[str, Any] = {"slots": np.int64(2), "trials": np.int64(1)}
+    run = fedelect.simulate(tiny(), selectors=pair, **numbers, **QUIET)
+    assert run.selectors == ("lambda", "lambda-2")
+    assert [entry.kind for entry in run.header.selectors] == ["RandomCohort", "QuickInitUcb"]
+
+
+class Starting(fedelect.AbstractSelector):
+    """A constructor with a parameter that has the name of a setting of the scenario."""
+
+    def __init__(self, *, clients: int, budget: int, start: float = 0.5) -> None:
+        super().__init__(clients=clients, budget=budget)
+        self.start = start
+
+    def _choose(self, slot: int, available: Any) -> Any:
+        return tuple(range(self.budget)), ()
+
+
+def test_a_selectors_own_parameters_are_not_those_of_the_scenario() -> None:
+    run = fedelect.simulate(tiny(), selectors=[Starting, f"{__name__}:Starting:start=0.25"], slots=1, **QUIET)
+    assert [entry.parameters["start"] for entry in run.header.selectors] == [0.5, 0.25]
+
+
+def test_bad_arguments_are_named() -> None:
+    with pytest.raises(DataError, match="must hold arrays"):
+        fedelect.simulate(tiny(), data=([[1, 2], [3]], [0], [[1, 2]], [0]), **QUIET)
+    with pytest.raises(ConfigurationError, match="a scenario is a preset's name"):
+        fedelect.load_scenario(None)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="slots must be a whole number"):
+        fedelect.simulate(tiny(), slots="2", **QUIET)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="leave the engine out"):
+        fedelect.simulate(shipped_atlases()["paper"], selectors=["random"], engine=PlainEngine(), **QUIET)

@@ -154,9 +154,9 @@ def test_a_slot_without_an_election_is_skipped_and_trains_nobody(world: Scenario
 
 
 def test_a_selector_that_needs_the_server_is_refused_by_the_democratized_loop() -> None:
-    with pytest.raises(ConfigurationError, match="needs 'reward', which FL&DA does not supply; use --framework fa"):
+    with pytest.raises(ConfigurationError, match="needs 'reward', which FL&DA does not supply; use framework fa"):
         check_fits(QuickInitUcb(clients=6, budget=2, seed=0), "da", "quick-init-ucb")
-    with pytest.raises(ConfigurationError, match="needs 'beliefs', which FL&FA does not supply; use --framework da"):
+    with pytest.raises(ConfigurationError, match="needs 'beliefs', which FL&FA does not supply; use framework da"):
         check_fits(BpUcb(clients=6, budget=2, seed=0), "fa", "bp-ucb")
     for framework in ("fa", "da"):
         check_fits(RandomCohort(clients=6, budget=2, seed=0), framework, "random")
@@ -273,7 +273,7 @@ def test_an_engine_that_measures_no_losses_is_named(world: Scenario) -> None:
 
 
 def test_a_selector_that_needs_what_clients_report_to_a_server_is_refused_without_one() -> None:
-    with pytest.raises(ConfigurationError, match=r"needs 'loss_rms' and 'seconds' and 'sizes'.*use --framework fa"):
+    with pytest.raises(ConfigurationError, match=r"needs 'loss_rms' and 'seconds' and 'sizes'.*use framework fa"):
         check_fits(Oort(clients=6, budget=2, seed=1), "da", "oort")
 
 

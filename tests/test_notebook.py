@@ -1,6 +1,7 @@
 """The example notebook runs from top to bottom in a real kernel, and shows what it says."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +30,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     pytest.importorskip("nbclient")
     folder = tmp_path_factory.mktemp("nb")
     command = [sys.executable, "-W", "ignore", "-c", EXECUTE, str(NOTEBOOK), str(folder)]
-    subprocess.run(command, check=True)
+    (folder / "tmp").mkdir()
+    subprocess.run(command, check=True, env=os.environ | {"TMPDIR": str(folder / "tmp")})
     executed = json.loads((folder / "executed.ipynb").read_text(encoding="utf-8"))
     return [cell for cell in executed["cells"] if cell["cell_type"] == "code"]
 

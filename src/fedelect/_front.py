@@ -39,7 +39,7 @@ Progress = bool | Callable[[int, int], None]
 def simulate(
     scenario: Scenario = "digits",
     *,
-    selectors: "Sequence[str | Callable[..., AbstractSelector]] | None" = None,
+    selectors: "Sequence[str | Callable[..., AbstractSelector]] | str | Callable[..., AbstractSelector] | None" = None,
     framework: str = "fa",
     slots: int | None = None,
     trials: int = 1,
@@ -61,7 +61,8 @@ def simulate(
         scenario: A preset ("digits", "paper"), the path of a scenario .toml or of an atlas .npz, a `ScenarioConfig`
             (see `load_scenario`), or an `Atlas`.
         selectors: Selectors to compare: names with parameters ("bp-ucb:exploration=0.01", see `fedelect selectors`),
-            subclasses of `AbstractSelector`, or functions `(clients, budget, seed) -> selector`.
+            subclasses of `AbstractSelector`, or functions `(clients, budget, seed) -> selector`. None: the recommended
+            one and random.
         framework: "fa": the average opinion reaches the server. "da": the clients elect among themselves.
         slots: Slots in each trial; the scenario's own number if None.
         trials: Monte Carlo trials.
@@ -142,6 +143,8 @@ def load_scenario(scenario: str | os.PathLike[str] | ScenarioConfig = "digits", 
     """
     if isinstance(scenario, ScenarioConfig):
         return change_scenario(scenario, changes)
+    if not isinstance(scenario, str | os.PathLike):
+        raise ConfigurationError(f"a scenario is a preset's name, a path or a ScenarioConfig, got {scenario!r}")
     config = read_config(scenario)
     if _is_relative_file(config) and scenario not in PRESETS:
         found = str((Path(scenario).parent / config.data.source).absolute())

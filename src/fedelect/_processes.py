@@ -208,7 +208,9 @@ def serve() -> None:
     threading.Thread(target=_read, args=(tasks, waiting), daemon=True).start()
     function = waiting.get()
     while True:
-        for message in _call(function, waiting.get()):
+        task = waiting.get()
+        unreadable = next((one for one in (function, task) if isinstance(one, Failed)), None)
+        for message in _call(function, task) if unreadable is None else [unreadable]:
             _send(results, message)
 
 
@@ -233,8 +235,11 @@ def _read(tasks: IO[bytes], waiting: "queue.SimpleQueue[Any]") -> None:
     try:
         while True:
             waiting.put(pickle.load(tasks))
-    finally:
+    except EOFError:
         os._exit(0)
+    except Exception as error:  # what was sent cannot be made here, such as a class of a module that is not found
+        waiting.put(as_failure(error))
+        waiting.put(as_failure(error))  # in place of the function, or of a task
 
 
 def worker_count(workers: int | None) -> int:

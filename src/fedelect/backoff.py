@@ -1,8 +1,8 @@
 """Leave failing clients out for a while, and take them back.
 
-All drivers use this between availability and `ask`: a selector sees the result as `available`. A client that fails
-(error, time-out, refused update) is left out for one slot, then two, four and so on, up to a cap; one success forgives
-all. A lost upload of the simulated channel is no failure. If too few clients remain, those left out longest return.
+For drivers of real clients, between availability and `ask`: a selector sees the result as `available`. A client that
+fails (error, time-out, refused update) is left out for one slot, then two, four and so on, up to a cap; one success
+forgives all. If too few clients remain, those left out longest return.
 """
 
 from collections.abc import Collection, Mapping

@@ -80,12 +80,12 @@ def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str)
     """Raise ConfigurationError if the selector needs a signal that the framework does not supply."""
     if framework == "fa" and isinstance(selector, ElectedByPeers):
         raise ConfigurationError(
-            f"selector {label!r} is an election among the clients, which FL&FA does not hold; use --framework da"
+            f"selector {label!r} is an election among the clients, which FL&FA does not hold; use framework da"
         )
     missing = sorted(selector.needs - SUPPLIES[framework])
     if missing:
         others = [name for name, signals in SUPPLIES.items() if selector.needs <= signals]
-        advice = f"use --framework {others[0]}" if others else "no framework supplies it"
+        advice = f"use framework {others[0]}" if others else "no framework supplies it"
         raise ConfigurationError(
             f"selector {label!r} needs {' and '.join(map(repr, missing))}, which FL&{framework.upper()} does not "
             f"supply; {advice}, or choose another selector"

@@ -130,7 +130,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
         ("run nowhere.toml", "neither a preset (digits, paper) nor a file"),
         ("run digits --framework xx", "unknown framework 'xx'; use fa or da"),
         ("run digits --selector nobody", "unknown selector 'nobody'"),
-        ("run digits --selector bp-ucb --out x", "use --framework da"),
+        ("run digits --selector bp-ucb --out x", "use framework da"),
         ("run digits --selector fixed --out x", "for example fixed:cohort=0,1,2"),
         ("run digits --slots 0", "slots must be at least 1"),
         ("show nowhere", "is no run folder"),
@@ -193,7 +193,7 @@ def test_a_users_failing_opinion_is_told_in_one_line(fedelect: Fedelect, tmp_pat
 
 def test_peers_are_refused_where_there_is_a_server(fedelect: Fedelect) -> None:
     code, _, err = fedelect("run", "digits", "--selector", "peers", "--out", "x")
-    assert code == 1 and "use --framework da" in err
+    assert code == 1 and "use framework da" in err
 
 
 def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(

@@ -398,8 +398,8 @@ def test_a_local_ray_with_a_killed_actor_records_what_one_process_records(tmp_pa
 
     def progress(finished: int, total: int) -> None:
         if finished and not killed:
-            wait_until(lambda: len(descendants(os.getpid(), "ray::Shard")) == 2, "both actors")
-        now = descendants(os.getpid(), "ray::Shard")
+            wait_until(lambda: len(descendants(os.getpid(), "ray::RayShard")) == 2, "both actors")
+        now = descendants(os.getpid(), "ray::RayShard")
         seen.update(now)
         if not killed and len(now) == 2 and finished >= total / 4:
             killed.add(max(now))

@@ -61,7 +61,10 @@ def as_dataset(data: object, name: str = "data") -> Dataset:
         parts = list(data) if isinstance(data, Sequence) and not isinstance(data, str) else []
         if len(parts) != len(_ARRAYS):
             raise DataError(f"{name} must be ({', '.join(_ARRAYS)}) or a mapping of these, got {type(data).__name__}")
-    inputs, labels, test_inputs, test_labels = (np.asarray(part) for part in parts)
+    try:
+        inputs, labels, test_inputs, test_labels = (np.asarray(part) for part in parts)
+    except ValueError as error:
+        raise DataError(f"{name} must hold arrays: {error}") from error
     return Dataset(_flatten(name, "X", inputs), labels, _flatten(name, "X_test", test_inputs), test_labels, name)
 
 

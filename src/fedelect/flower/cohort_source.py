@@ -235,7 +235,7 @@ class SelectorSource:
         """
         replies = list(replies)
         if self._opinion is None and replies:
-            self._opinion = find_opinion(replies)
+            self._opinion = find_opinion(replies, noisy=self._opinion_settings.privacy is not None)
             LOG.info("the clients' opinion is their metric %r; name another with opinion=...", self._opinion)
         opinion = self._opinion or _UNKNOWN
         metrics = list_metrics(replies)

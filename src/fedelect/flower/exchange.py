@@ -6,6 +6,7 @@ inner strategy are addressed anew, to the clients that were chosen.
 """
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -195,7 +196,7 @@ def select_sound_updates(
     """Return the training replies that can be aggregated, in order of client number, and why the others cannot.
 
     A reply is sound if its arrays can be read and hold neither nan nor infinity, and its weight is a number above 0 and
-    at most `LARGEST_WEIGHT`. If the model is made of floats, its arrays must have the model's names and shapes, unless
+    at most `LARGEST_WEIGHT`. If the model holds floats, the arrays must have the model's names and shapes, unless
     no reply has them: some strategies exchange something else than the model, such as trees as bytes. Metrics never
     decide over an update.
 
@@ -209,11 +210,11 @@ def select_sound_updates(
         client: [_array_form(record) for record in reply.content.array_records.values()]
         for client, reply in replies.items()
     }
-    compares = _is_float(sent) and any(own == [form] for own in forms.values())
+    compares = _has_floats(sent) and any(own == [form] for own in forms.values())
     weighed = weight if any(_has_metric(reply.content, weight) for reply in replies.values()) else None
     sound, odd = {}, {}
     for client, reply in sorted(replies.items()):
-        if compares and forms[client] != [form]:
+        if (compares and forms[client] != [form]) or (not forms[client] and any(forms.values())):
             odd[client] = "its update has other arrays than the model"
         elif (fault := _find_fault(reply.content, weighed)) is not None:
             odd[client] = fault
@@ -228,29 +229,23 @@ LARGEST_WEIGHT = 1e9
 
 def share_metrics(replies: Sequence[Message]) -> list[Message]:
     """Return replies with the metrics that all of them have, for strategies that insist on equal ones."""
-    keys = [_metric_form(reply.content) for reply in replies]
-    common = set.intersection(*keys) if keys else set()
-    if all(own == common for own in keys):
+    forms = [_metric_form(reply.content) for reply in replies]
+    common = set.intersection(*forms) if forms else set()
+    if all(own == common for own in forms):
         return list(replies)
-    LOG.warning("clients send different metrics; only those that all have are combined: %s", _names(common))
-    return [_keep_metrics(reply, common) for reply in replies]
+    names = {key for key, _ in common}
+    LOG.warning("clients send different metrics; combined are those that all have: %s", ", ".join(sorted(names)))
+    for reply in replies:
+        content = RecordDict(dict(reply.content))
+        for record, metrics in reply.content.metric_records.items():
+            content[record] = MetricRecord({key: value for key, value in metrics.items() if key in names})
+        reply.content = content
+    return list(replies)
 
 
-def _keep_metrics(reply: Message, common: set[tuple[str, str, int]]) -> Message:
-    names = {(record, key) for record, key, _ in common}
-    content = RecordDict(dict(reply.content))
-    for record, metrics in reply.content.metric_records.items():
-        content[record] = MetricRecord({key: value for key, value in metrics.items() if (record, key) in names})
-    reply.content = content
-    return reply
-
-
-def _names(common: set[tuple[str, str, int]]) -> str:
-    return ", ".join(sorted(key for _, key, _ in common)) or "none"
-
-
-def _is_float(arrays: ArrayRecord) -> bool:
-    return all(np.dtype(array.dtype).kind == "f" for array in arrays.values())
+def _has_floats(arrays: ArrayRecord) -> bool:
+    """Return whether this is a model of numbers (some arrays may be counters), and not, say, trees as bytes."""
+    return any(re.fullmatch(r"b?float\d+", str(array.dtype)) for array in arrays.values())
 
 
 def _has_metric(content: RecordDict, name: str | None) -> bool:
@@ -272,13 +267,10 @@ def _array_form(record: ArrayRecord) -> object:
     return sorted((name, tuple(array.shape), array.stype) for name, array in record.items())
 
 
-def _metric_form(content: RecordDict) -> set[tuple[str, str, int]]:
-    """Return (record, metric, length of a list or -1) of every metric."""
-    return {
-        (name, key, len(value) if isinstance(value, list) else -1)
-        for name, record in content.metric_records.items()
-        for key, value in record.items()
-    }
+def _metric_form(content: RecordDict) -> set[tuple[str, int]]:
+    """Return (metric, length of a list or -1) of every metric."""
+    records = content.metric_records.values()
+    return {(key, len(value) if isinstance(value, list) else -1) for record in records for key, value in record.items()}
 
 
 def _find_fault(content: RecordDict, weight: str | None) -> str | None:

@@ -33,15 +33,21 @@ def check_opinion(opinion: object) -> None:
         raise ConfigurationError(f"opinion: got {opinion!r}; allowed: a metric's name, a function, or None")
 
 
-def find_opinion(replies: Iterable[Message]) -> str:
+def find_opinion(replies: Iterable[Message], *, noisy: bool = False) -> str:
     """Return the one metric of evaluation replies that is plainly an opinion: accuracy, eval_acc, f1, auc and such.
+
+    Args:
+        replies: The replies.
+        noisy: Whether opinions carry noise and may leave [0, 1].
 
     Raises:
         ConfigurationError: There is none, or more than one; the message lists the metrics that came.
     """
+    replies = list(replies)
     metrics = list_metrics(replies)
     plain = {name: values for name, values in metrics.items() if _is_plain(name)}
-    candidates = sorted(name for name, values in plain.items() if _share_in_range(values) > 0.5)
+    plain = {name: values for name, values in plain.items() if len(values) <= len(replies)}  # not twice in a reply
+    candidates = sorted(name for name, values in plain.items() if noisy or _share_in_range(values) > 0.5)
     if len(candidates) == 1:
         return candidates[0]
     came = ", ".join(sorted(metrics)) or "no metrics at all"

@@ -35,7 +35,7 @@ class RunLoop:
     Args:
         settings: Settings of its slots.
         strategy: The inner strategy, unused.
-        decides: Who decides who trains; it is given the state of the last save.
+        source: Who decides who trains; it is given the state of the last save.
         rounds: Trains and surveys.
         writer: Writer of the run folder; the run continues from its last save.
     """
@@ -123,7 +123,7 @@ class RunLoop:
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
         usable = self._backoff.filter(list(there), self.slot + 1, needed=self._writer.header.budget)
         left_out = [client for client in there if client not in usable]
-        if left_out:
+        if left_out and self._writer.header.framework == "fa":  # peers elect whom they like
             LOG.info("slot %d: left out after failures: %s", self.slot + 1, clients.list_names(left_out))
         try:
             selection = self._source.decide(self.slot + 1, usable, last, self._rounds, self._strategy)
@@ -170,14 +170,15 @@ class RunLoop:
         )
 
     def _count_failures(self, trained: SlotTraining, outcome: SlotOutcome) -> None:
-        """Leave failing members out of the next slots; if the slot is abandoned for another reason, the whole cohort.
+        """Leave failing members out of the next slots.
 
-        A member that is not connected is not counted: it is not available anyway.
+        If nobody failed and the slot was abandoned, the whole cohort is left out of the next one, so that another is
+        elected. A member that is not connected is no failure, and changes the next choice by itself.
         """
         slot = self.slot + 1
         failed = [client for client, arrived in trained.arrivals.items() if not arrived and client in trained.failures]
         failed = [client for client in failed if trained.failures[client] != NOT_CONNECTED]
-        if not failed and outcome.note is not None:
+        if not failed and outcome.note is not None and NOT_CONNECTED not in trained.failures.values():
             failed = list(trained.arrivals)
         succeeded = [client for client, arrived in trained.arrivals.items() if arrived and client not in failed]
         self._backoff.record(slot, failed=failed, succeeded=succeeded)

@@ -2,6 +2,8 @@
 
 import copy
 import os
+import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
-from fedelect.errors import ConfigurationError
+from fedelect.errors import AvailabilityError, ConfigurationError
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.exchange import LOG
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
@@ -75,7 +77,7 @@ class AbstractSlotStrategy(Strategy):
         description, settings = self._source.description, self._settings
         LOG.info("\t├──> %s elects %d of %d clients", description.label, description.budget, description.clients)
         LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
-        LOG.info("\t│\t└── run folder: %s", self._run)
+        LOG.info("\t│\t└── run folder: %s", self._run or "a new one under fedelect-runs/")
         self._strategy.summary()
 
     def start(
@@ -108,7 +110,7 @@ class AbstractSlotStrategy(Strategy):
         """
         slots = self._settings.slots(num_rounds)
         self._check_slots(slots)
-        run = self._run = self._run or new_run_folder()
+        run = self._run or new_run_folder()
         stored = read_stored_header(run)
         self._prepare(grid, stored)
         LOG.info("Starting %s:", type(self).__name__)
@@ -140,7 +142,13 @@ class AbstractSlotStrategy(Strategy):
             loop = RunLoop(self._settings, self._strategy, self._source, rounds, writer)
             if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
-            result = loop.play(keep_initial_model(run, initial_arrays, slot=loop.slot))
+            try:
+                result = loop.play(keep_initial_model(run, initial_arrays, slot=loop.slot))
+            except ConfigurationError:
+                if stored is None and loop.slot == 0:  # nothing is on record: the folder can be used for another try
+                    writer.close()
+                    shutil.rmtree(run, ignore_errors=True)
+                raise
         LOG.info("records: %s; to go on with this run after a stop, give the strategy run=%r", run, str(run))
         return result
 
@@ -148,7 +156,7 @@ class AbstractSlotStrategy(Strategy):
         """Raise ConfigurationError if this number of slots cannot be played."""
 
     def _wait_for_all(self, clients: Clients) -> None:
-        expected = self._expected or clients.count
+        expected = min(self._expected or clients.count, clients.count)
         clients.wait(wanted=expected, needed=self._source.needed, wait_s=self._settings.wait_s)
 
     def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
@@ -263,19 +271,39 @@ class GoalDirected(AbstractSlotStrategy):
         super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings), run)
 
     def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
-        if self._auto is None or self._known_source is not None:
+        if self._auto is None:
             return
-        there = Clients(Directory(grid, self._settings.identity), _MOST_CLIENTS).wait(
-            wanted=self._auto.budget, needed=self._auto.budget, wait_s=self._settings.wait_s
-        )
-        self._expected = len(there)
-        clients = stored.clients if stored is not None else self._auto.clients or 2 * len(there)
+        if stored is not None:
+            clients, self._expected = stored.clients, self._auto.budget
+        else:
+            names = self._settings.names
+            self._expected = self._count_nodes(grid) if names is None else len(names)
+            clients = self._auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
         selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
         LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
         source = SelectorSource(selector, self._opinion_settings)
         self._settings.check_fits(clients, selector.budget)
         self._known_source = source
+
+    def _count_nodes(self, grid: Grid) -> int:
+        """Return how many nodes are there, once their number has not changed for a while."""
+        assert self._auto is not None
+        directory, wait_s = Directory(grid, self._settings.identity), self._settings.wait_s
+        until, count, since = time.monotonic() + wait_s, -1, 0.0
+        while True:
+            now, before = time.monotonic(), count
+            count = len(directory.present())
+            since = now if count != before else since
+            if now >= until or (count >= self._auto.budget and now - since >= _SETTLED_S):
+                break
+            time.sleep(min(_LOOK_EVERY_S, until - now))
+        if count < self._auto.budget:
+            raise AvailabilityError(
+                f"{count} clients are there after {wait_s:g} s and {self._auto.budget} are needed; start more nodes, "
+                f"then start again"
+            )
+        return count
 
     @property
     def selector(self) -> AbstractSelector:
@@ -308,7 +336,7 @@ class _AutoSelector:
     seed: int
 
 
-_MOST_CLIENTS = 10**6
+_SETTLED_S, _LOOK_EVERY_S = 3.0, 0.5  # nodes of one federation come within seconds
 
 
 def new_run_folder(parent: Path = Path("fedelect-runs")) -> Path:

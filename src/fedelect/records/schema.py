@@ -91,7 +91,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         arrivals: For each member of the cohort, in how many of the slot's rounds its upload arrived.
         rounds: Rounds of training that were run.
         empty_rounds: Rounds in which no upload arrived.
-        indices: The upper confidence indices that won; see `fedelect.vocabulary.Ask`.
+        indices: The upper confidence indices that won; see `fedelect.vocabulary.Selection`.
         opinions: (N,) each client's opinion in [0, 1], None where it gave none; None if not on record.
         beliefs: (N,) each client's unnormalised belief, None where there is none; None if not on record.
         reward: The average opinion that the selector was told; None if it was told none.

@@ -26,7 +26,7 @@ from fedelect.errors import (
 )
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
-from fedelect.selectors.parameters import record_arguments
+from fedelect.selectors.parameters import record_arguments, records_arguments
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, as_int, check_budget
 
 Available = NDArray[np.bool_] | None
@@ -108,7 +108,7 @@ class AbstractSelector(ABC):
         for name, hook in _HOOKS.items():
             if name in vars(cls) and name not in overrides:
                 raise SelectorError(f"{cls.__name__} overrides `{name}`, which checks its input; override `{hook}`")
-        if "__init__" in vars(cls):
+        if not records_arguments(cls.__init__):  # its own, or that of a class beside this one
             cls.__init__ = record_arguments(cls.__init__)  # type: ignore[method-assign]
 
     @record_arguments

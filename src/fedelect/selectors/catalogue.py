@@ -44,7 +44,8 @@ Make = Callable[..., AbstractSelector]
 AUTO = "auto"
 """Name under which the selector that `recommended` returns is built."""
 
-_OFFERED = ("clients", "budget", "seed", "scenario", "framework", "start", "signals")  # set by `build`
+_OFFERED = ("clients", "budget", "seed")  # set by `build`, not by the specification
+_OFFERED_BY_PROGRAMS = ("scenario", "framework", "start", "signals")  # to their own functions only
 
 _OURS: dict[str, type[AbstractSelector]] = {
     "fixed": FixedCohort,
@@ -137,7 +138,9 @@ class SelectorSpec:
         else:
             make = _look_up(name, known)
         parameters = _parse_parameters(text, rest)
-        allowed = [key for key in inspect.signature(make).parameters if key not in _OFFERED]
+        offered_more = make is recommended or make in (extra or {}).values()
+        offered = (*_OFFERED, *_OFFERED_BY_PROGRAMS) if offered_more else _OFFERED
+        allowed = [key for key in inspect.signature(make).parameters if key not in offered]
         for key in parameters:
             if key not in allowed:
                 raise ConfigurationError(
@@ -153,7 +156,10 @@ class SelectorSpec:
         """
         offered = {"clients": clients, "budget": budget, "seed": seed, **extra}
         accepted = inspect.signature(self.make).parameters
-        arguments = {key: value for key, value in offered.items() if key in accepted} | self.parameters
+        kinds = {parameter.kind for parameter in accepted.values()}
+        always = ("clients", "budget", "seed") if inspect.Parameter.VAR_KEYWORD in kinds else ()
+        given = {key: value for key, value in offered.items() if key in accepted or key in always}
+        arguments = given | self.parameters
         missing = [
             key
             for key, parameter in accepted.items()

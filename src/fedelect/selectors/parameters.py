@@ -4,7 +4,7 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -52,7 +52,16 @@ def record_arguments(init: Constructor) -> Constructor:
                 ) from None
         return None
 
+    recording.__dict__[_RECORDS] = True
     return cast("Constructor", recording)
+
+
+_RECORDS = "__records_arguments__"
+
+
+def records_arguments(init: Callable[..., None]) -> bool:
+    """Return whether a constructor is wrapped by `record_arguments`."""
+    return _RECORDS in vars(init)
 
 
 def _is_int_for_float(parameter: inspect.Parameter, value: object) -> bool:
@@ -70,8 +79,10 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return _as_json(value.tolist())
     if isinstance(value, Mapping):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError("a mapping has keys that are no text")
+        return {key: _as_json(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Iterator):
         return [_as_json(item) for item in value]
     raise TypeError(f"a {type(value).__name__} is not JSON-able")
 

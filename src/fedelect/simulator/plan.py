@@ -4,6 +4,8 @@ A plan is a value: worker processes and Ray actors get it as it is, selectors in
 source: a data set to train on, or an atlas of stored results.
 """
 
+import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,9 +20,10 @@ from fedelect.loop import FrameworkName, check_fits
 from fedelect.protocol.configuration import MEMORY
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
-from fedelect.selectors import AbstractSelector, Make, SelectorSpec
+from fedelect.selectors import AbstractSelector, Make, SelectorSpec, recommended
 from fedelect.simulator.network import LinkConditions
 from fedelect.simulator.peer_election import PeerElection
+from fedelect.vocabulary import as_int
 
 PEERS = "peers"
 """Selector name under which BP-UCB or BP-GP is elected by simulated peers, message by message."""
@@ -54,11 +57,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.selectors:
-            raise ConfigurationError("no selector is named; give at least one, for example --selector random")
+            raise ConfigurationError("no selector is named; give at least one, for example random")
         texts = [spec.text for spec in self.selectors]
         repeated = sorted({text for text in texts if texts.count(text) > 1})
         if repeated:
             raise ConfigurationError(f"selector {repeated[0]!r} is named twice; name each once")
+        for name in ("slots", "trials", "seed"):
+            object.__setattr__(self, name, as_int(name, getattr(self, name)))
         for name, value in (("slots", self.slots), ("trials", self.trials)):
             if value < 1:
                 raise ConfigurationError(f"{name} must be at least 1, got {value}")
@@ -66,9 +71,11 @@ class Plan:
     def build_selector(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
         """Build the selector of `spec` for one trial in one world."""
         seed = derive(self.seed, "selection", trial)
-        extras: dict[str, Any] = {"framework": self.framework, "start": scenario.config.start}
-        if spec.make is elected_by_peers:
-            extras["scenario"] = scenario
+        extras: dict[str, Any] = {}
+        if spec.make is recommended:
+            extras = {"framework": self.framework, "start": scenario.config.start}
+        elif spec.make is elected_by_peers:
+            extras = {"scenario": scenario}
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
         check_fits(selector, self.framework, spec.text)
         return selector
@@ -134,9 +141,20 @@ def elected_by_peers(
     )
 
 
-def specify_selectors(selectors: Sequence[str | Make]) -> tuple[SelectorSpec, ...]:
-    """Make selector specifications from names, classes or functions; see `fedelect.selectors.SelectorSpec.of`."""
-    return tuple(SelectorSpec.of(one, extra={PEERS: elected_by_peers}) for one in selectors)
+def specify_selectors(selectors: Sequence[str | Make] | str | Make) -> tuple[SelectorSpec, ...]:
+    """Make selector specifications from names, classes or functions; see `fedelect.selectors.SelectorSpec.of`.
+
+    Functions and classes that have one bare name, such as two lambdas, are numbered.
+    """
+    if isinstance(selectors, str) or callable(selectors):
+        selectors = [selectors]
+    specs = [SelectorSpec.of(one, extra={PEERS: elected_by_peers}) for one in selectors]
+    seen: Counter[str] = Counter()
+    for index, (given, spec) in enumerate(zip(selectors, specs, strict=True)):
+        seen[spec.text] += 1
+        if not isinstance(given, str) and not spec.importable and seen[spec.text] > 1:
+            specs[index] = dataclasses.replace(spec, text=f"{spec.text}-{seen[spec.text]}")
+    return tuple(specs)
 
 
 def as_plain(config: ScenarioConfig) -> dict[str, Any]:
@@ -162,7 +180,7 @@ def _another_scenario(asked: ScenarioConfig, built: ScenarioConfig) -> str:
     changed = ", ".join(key for key in ours if ours[key] != theirs[key])
     return (
         f"the atlas was built for the scenario {built.name!r}, not for {asked.name!r}, which is asked for ({changed} "
-        f"differ); give the atlas of that scenario, for example with --atlas, or leave the atlas out"
+        f"differ); give the atlas of that scenario, or the scenario in place of the atlas"
     )
 
 

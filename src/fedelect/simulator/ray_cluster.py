@@ -2,7 +2,9 @@
 
 import logging
 import os
+import pickle
 import socket
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ from fedelect._processes import ONE_THREAD, Failed, WorkerLost
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.simulator.executors import Answer
 from fedelect.simulator.plan import Plan, TrainingSource
-from fedelect.simulator.shard import Shard, TrialSave, WorkerCheck
+from fedelect.simulator.shard import Played, Shard, TrialSave, WorkerCheck
 
 LOCAL = "local"
 """The address under which a Ray of our own is started on this machine, and stopped at the end."""
@@ -19,6 +21,25 @@ _KNOCK_S = 10.0
 
 SLICE_S = 0.5
 """Seconds of work between two answers of an actor (at least one slot)."""
+
+
+class RayShard:
+    """A shard in an actor. What it is made from comes pickled, for its modules are found once the path is known.
+
+    Args:
+        payload: Plan, trials, saves and check, pickled.
+        source: Data set or atlas.
+        import_paths: Where the driver looks for modules.
+    """
+
+    def __init__(self, payload: bytes, source: TrainingSource, import_paths: Sequence[str]) -> None:
+        sys.path.extend(path for path in import_paths if path not in sys.path)
+        plan, trials, saves, check = pickle.loads(payload)
+        self._shard = Shard(plan, source, trials, saves, check=check)
+
+    def play(self, at_least_s: float, save: bool) -> Played | Failed:
+        """See `Shard.play`."""
+        return self._shard.play(at_least_s, save)
 
 
 class RayActors:
@@ -43,7 +64,7 @@ class RayActors:
             self._connect(address, cores)
         self._plan, self._check = plan, check
         self._source = ray.put(source)
-        self._actor = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(Shard)
+        self._actor = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": ONE_THREAD})(RayShard)
         self._actors: dict[int, Any] = {}
         self._asked: dict[Any, int] = {}
 
@@ -55,7 +76,9 @@ class RayActors:
     def begin(self, number: int, trials: Sequence[int], saves: Mapping[int, TrialSave]) -> None:
         """See `Executor`."""
         self.end(number)
-        self._actors[number] = self._actor.remote(self._plan, self._source, trials, saves, check=self._check)
+        self._actors[number] = self._actor.remote(
+            pickle.dumps((self._plan, trials, saves, self._check)), self._source, sys.path
+        )
 
     def ask(self, number: int, *, save: bool) -> None:
         """See `Executor`."""

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from fedelect._imports import require_extras
 from fedelect._processes import Failed, WorkerLost, usable_cores
 from fedelect.analytics import OpinionFunction
+from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
 from fedelect.loop import opinions_on
@@ -73,6 +74,8 @@ def simulate(
     """
     if ray_address is not None:
         require_extras("--ray", ray="ray")
+    if engine is not None and isinstance(source, Atlas) != isinstance(engine, AtlasEngine):
+        raise ConfigurationError("an atlas has been trained already; leave the engine out, or give a data set")
     made = engine or make_engine_for(plan.engine, plan.config, source)
     places = _count_places(plan, workers, ray_address, stays_here=engine is not None)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
