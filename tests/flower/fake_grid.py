@@ -158,7 +158,7 @@ class Worker:
         arrays = message.content["arrays"]
         assert isinstance(arrays, ArrayRecord)
         moved = [array + quality(self.client) for array in arrays.to_numpy_ndarrays()]
-        update = ArrayRecord({name: Array(value) for name, value in zip(MODEL, moved, strict=True)})
+        update = ArrayRecord({name: Array(value) for name, value in zip(arrays, moved, strict=True)})
         return RecordDict({"arrays": update, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})})
 
     def evaluate(self, message: Message) -> RecordDict:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
@@ -299,3 +299,60 @@ def test_without_evaluation_a_selector_that_needs_none_plays_and_another_is_refu
 def test_a_survey_that_cannot_be_is_refused(tmp_path: Path, survey: Any) -> None:
     with pytest.raises(ConfigurationError, match="survey: got"):
         directed(tmp_path / "run", survey=survey)
+
+
+def misfit(grid: FakeGrid, name: str, change: Any) -> None:
+    """Let one node change its training replies."""
+    node = next(node for node in grid.nodes if node.name == name)
+
+    def answer(message: Message, worker: Any = node.answer) -> Any:
+        reply = worker(message)
+        if message.metadata.message_type == "train":
+            change(reply)
+        return reply
+
+    node.answer = answer
+
+
+@pytest.mark.parametrize("kind", ["shape", "no arrays", "other record"])
+def test_a_model_with_counters_survives_a_client_whose_reply_does_not_fit(tmp_path: Path, kind: str) -> None:
+    def change(reply: RecordDict) -> None:
+        if kind == "shape":
+            reply.array_records["arrays"]["a"] = Array(np.zeros(5))
+        elif kind == "no arrays":
+            del reply["arrays"]
+        else:
+            reply["numbers"] = reply["metrics"]
+            del reply["metrics"]
+
+    grid, _ = federation(N)
+    for node in grid.nodes:  # as BatchNorm does, every client counts its batches
+        misfit(grid, node.name, lambda reply: reply.array_records["arrays"].update(count=Array(np.array(3))))
+    misfit(grid, "site-2", change)
+    model = ArrayRecord({**initial_arrays(), "count": Array(np.array(0))})
+    cohort = FixedCohort(clients=N, cohort=[1, 2, 3])
+    result = directed(tmp_path / "run", selector=cohort).start(grid, model, num_rounds=1)
+    sound = (1, 3) if kind != "other record" else (1, 2, 3)
+    assert result.arrays["a"].numpy() == pytest.approx(np.mean([quality(client) for client in sound]))
+
+
+def test_after_a_wrong_opinion_the_same_folder_can_be_tried_again(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    with pytest.raises(ConfigurationError, match="no evaluation reply holds"):
+        directed(tmp_path / "run", opinion="acuracy").start(grid, initial_arrays(), num_rounds=2)
+    directed(tmp_path / "run", opinion="accuracy").start(grid, initial_arrays(), num_rounds=2)
+    assert read_run(tmp_path / "run").complete
+
+
+def test_names_or_a_number_of_clients_are_the_capacity(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    names = [f"site-{client}" for client in range(N)]
+    GoalDirected(FedAvg(), budget=K, names=names, run=tmp_path / "named", wait_s=0.0).start(
+        grid, initial_arrays(), num_rounds=2
+    )
+    assert read_run(tmp_path / "named").header.client_names == tuple(names)
+    strategy = GoalDirected(FedAvg(), budget=K, clients=5, run=tmp_path / "few", wait_s=0.0)
+    strategy.start(grid, initial_arrays(), num_rounds=4)
+    assert {client for row in read_run(tmp_path / "few").records for client in row.cohort} <= set(range(5))
+    grid.nodes = []
+    assert strategy.start(grid, initial_arrays(), num_rounds=4).arrays["a"].numpy().min() > 0.0  # it is finished

@@ -186,7 +186,7 @@ def test_a_selector_that_declares_its_arrays_conforms_without_saving_anything_it
 
 
 def test_the_constructors_arguments_are_recorded_with_defaults_as_plain_values() -> None:
-    more: dict[str, Any] = {"sets": ((1, 2), range(2)), "array": np.arange(2), "table": {3: np.float64(0.5)}}
+    more: dict[str, Any] = {"sets": ((1, 2), range(2)), "array": np.arange(2), "table": {"3": np.float64(0.5)}}
     selector = Greedy(clients=4, budget=2, seed=np.int64(7), epsilon=1, **more)  # type: ignore[arg-type]
     assert selector.parameters == {
         "clients": 4,
