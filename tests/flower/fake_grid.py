@@ -157,7 +157,7 @@ class Worker:
         self.trained.append((int(str(config["fedelect-slot"])), int(str(config["fedelect-round"]))))
         arrays = message.content["arrays"]
         assert isinstance(arrays, ArrayRecord)
-        moved = [array + quality(self.client) for array in arrays.to_numpy_ndarrays()]
+        moved = [np.asarray(array + quality(self.client)) for array in arrays.to_numpy_ndarrays()]
         update = ArrayRecord({name: Array(value) for name, value in zip(arrays, moved, strict=True)})
         return RecordDict({"arrays": update, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})})
 

@@ -228,17 +228,19 @@ LARGEST_WEIGHT = 1e9
 
 
 def share_metrics(replies: Sequence[Message]) -> list[Message]:
-    """Return replies with the metrics that all of them have, for strategies that insist on equal ones."""
+    """Return replies with the metrics that all have, in a record of one name, for strategies that insist on that."""
     forms = [_metric_form(reply.content) for reply in replies]
     common = set.intersection(*forms) if forms else set()
-    if all(own == common for own in forms):
+    records = [list(reply.content.metric_records) for reply in replies]
+    if all(own == common for own in forms) and all(names == records[0] for names in records):
         return list(replies)
-    names = {key for key, _ in common}
-    LOG.warning("clients send different metrics; combined are those that all have: %s", ", ".join(sorted(names)))
-    for reply in replies:
-        content = RecordDict(dict(reply.content))
-        for record, metrics in reply.content.metric_records.items():
-            content[record] = MetricRecord({key: value for key, value in metrics.items() if key in names})
+    keys = {key for key, _ in common}
+    LOG.warning("clients send different metrics; combined are those that all have: %s", ", ".join(sorted(keys)))
+    for reply, names in zip(replies, records, strict=True):
+        content = RecordDict({name: record for name, record in reply.content.items() if name not in names})
+        for name, usual in zip(names, records[0] if len(names) == len(records[0]) else names, strict=True):
+            metrics = reply.content.metric_records[name]
+            content[usual] = MetricRecord({key: value for key, value in metrics.items() if key in keys})
         reply.content = content
     return list(replies)
 
