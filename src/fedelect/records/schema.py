@@ -138,7 +138,7 @@ _compared = attrgetter(*COMPARED_FIELDS)
 
 
 class SelectorEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One competitor of a run.
+    """One selector of a run.
 
     Attributes:
         label: Its name in this run, unique; records refer to it.
@@ -164,7 +164,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         budget: K, how many train in a slot.
         slots: T, how many slots each trial has.
         trials: How many Monte Carlo trials there are.
-        selectors: The competitors, with unique labels.
+        selectors: The selectors compared, with unique labels.
         scenario: The world's configuration, plain values.
         data_digest: Hash of the data the clients hold shares of, or None where it is not known.
         groups: Named groups of clients, for example "iid".

@@ -138,7 +138,7 @@ class ControlClient:
         try:
             self._connection.send_bytes(encode_line(command))
         except OSError as error:
-            raise RunError(f"the peer beside went away: {error}") from error
+            raise RunError(f"the peer went away: {error}") from error
 
     def close(self) -> None:
         """Disconnect; the peer stays."""
@@ -151,7 +151,7 @@ class ControlClient:
                 return None
             return decode_notice(self._connection.recv_bytes(LONGEST_LINE))
         except (OSError, EOFError, ConfigurationError) as error:
-            raise RunError(f"the peer beside went away: {type(error).__name__} {error}") from error
+            raise RunError(f"the peer went away: {type(error).__name__} {error}") from error
 
     def __enter__(self) -> Self:
         return self
