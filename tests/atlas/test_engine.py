@@ -148,7 +148,7 @@ def test_an_atlas_is_not_trained_again_nor_used_for_another_scenario(tmp_path: P
         simulate(plan("fa", atlas, engine="plain"), atlas, tmp_path / "run", workers=1)
     says = (
         r"built for the scenario 'tiny', not for 'other', which is asked for \(name, channel differ\); give the atlas "
-        r"of that scenario, for example with --atlas, or leave the atlas out"
+        r"of that scenario, or the scenario in place of the atlas"
     )
     with pytest.raises(ConfigurationError, match=says):
         other = msgspec.structs.replace(trained(1.0).config, name="other")
