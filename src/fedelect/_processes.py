@@ -208,9 +208,7 @@ def serve() -> None:
     threading.Thread(target=_read, args=(tasks, waiting), daemon=True).start()
     function = waiting.get()
     while True:
-        task = waiting.get()
-        unreadable = next((one for one in (function, task) if isinstance(one, Failed)), None)
-        for message in _call(function, task) if unreadable is None else [unreadable]:
+        for message in _call(function, waiting.get()):
             _send(results, message)
 
 
@@ -235,11 +233,8 @@ def _read(tasks: IO[bytes], waiting: "queue.SimpleQueue[Any]") -> None:
     try:
         while True:
             waiting.put(pickle.load(tasks))
-    except EOFError:
+    finally:
         os._exit(0)
-    except Exception as error:  # what was sent cannot be made here, such as a class of a module that is not found
-        waiting.put(as_failure(error))
-        waiting.put(as_failure(error))  # in place of the function, or of a task
 
 
 def worker_count(workers: int | None) -> int:
