@@ -7,7 +7,17 @@ import pytest
 from tests.sample_runs import PROVENANCE, sample_header, sample_record
 
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.records import Exchange, Provenance, RunHeader, SelectorEntry, Signals, SlotRecord, from_array, to_array
+from fedelect.records import (
+    Exchange,
+    Measures,
+    Provenance,
+    RunHeader,
+    SelectorEntry,
+    Signals,
+    SlotRecord,
+    from_array,
+    to_array,
+)
 from fedelect.records.codec import encode_record
 
 PAGE = Path(__file__).parents[2] / "docs" / "RECORDS.md"
@@ -85,6 +95,7 @@ def test_a_record_that_would_not_read_back_is_refused_by_field(changes: dict[str
         ({"positions_km": ((0.0, 0.0),)}, "positions_km must have one value for each client"),
         ({"upload_probability": (1.0,)}, "upload_probability must have one value for each client"),
         ({"untrained": (0.1,)}, r"untrained must have one value for each trial \(2\), got 1"),
+        ({"flaws": {"labels": (7,)}}, "flaws.labels names a client outside 0..6"),
         ({"groups": {"iid": (7,)}}, "groups.iid names a client outside 0..6"),
         ({"edges": ((0, 7),)}, "edges names a client outside 0..6"),
     ],
@@ -102,7 +113,7 @@ def test_a_creation_time_that_is_not_utc_is_refused(created: str) -> None:
 
 def test_the_page_on_records_names_exactly_the_fields_of_the_code() -> None:
     text = PAGE.read_text()
-    for struct in (RunHeader, SelectorEntry, Provenance, SlotRecord, Exchange, Signals):
+    for struct in (RunHeader, SelectorEntry, Provenance, SlotRecord, Measures, Exchange, Signals):
         section = re.search(rf"^#+ .*`{struct.__name__}`.*?$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
         assert section, f"docs/RECORDS.md has no section on {struct.__name__}"
         rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.MULTILINE)

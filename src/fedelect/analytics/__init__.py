@@ -1,6 +1,7 @@
 """FA and DA: turn a trained model into opinions, an average, beliefs."""
 
 from fedelect.analytics.feedback import LinkedClients, democratized_feedback, federated_feedback, link_couplings
+from fedelect.analytics.opinion_gain import OpinionGain
 from fedelect.analytics.opinions import (
     Average,
     OpinionFunction,
@@ -17,6 +18,7 @@ __all__ = [
     "Average",
     "LinkedClients",
     "OpinionFunction",
+    "OpinionGain",
     "SurveyAverage",
     "accuracy",
     "average_opinion",

@@ -15,6 +15,7 @@ from fedelect.records.run_folder import Checkpoint
 from fedelect.records.schema import (
     SCHEMA_VERSION,
     Exchange,
+    Measures,
     RunHeader,
     SelectorEntry,
     Signals,
@@ -47,6 +48,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Checkpoint",
     "Exchange",
+    "Measures",
     "PartStore",
     "Provenance",
     "RunFollower",

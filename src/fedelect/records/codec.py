@@ -75,7 +75,7 @@ def decode_header(text: bytes, where: str) -> RunHeader:
     try:
         version = msgspec.json.decode(text, type=_Version).schema
         if version not in READABLE_VERSIONS:
-            known = " and ".join(map(str, READABLE_VERSIONS))
+            known = f"{', '.join(map(str, READABLE_VERSIONS[:-1]))} and {READABLE_VERSIONS[-1]}"
             raise SchemaError(
                 f"{where} has schema version {version}, but this fedelect reads versions {known}; "
                 f"use the fedelect that wrote it (its version is under `provenance`)"
@@ -164,6 +164,9 @@ class RecordCheck:
         for name, values in per_client:
             if values is not None and len(values) != header.clients:
                 return f"{name} must have one value for each of the {header.clients} clients, got {len(values)}"
+        for name, named in (("failed", record.failed), ("left_out", record.left_out)):
+            if any(client >= header.clients for client in named):
+                return f"{name} names a client outside 0..{header.clients - 1}"
         if record.status != "done" and not record.note:
             return f"a slot that is {record.status} needs a note that says why"
         return None

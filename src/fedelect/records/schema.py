@@ -18,11 +18,12 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.records.provenance import Provenance
 from fedelect.vocabulary import Floats
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the records; see docs/RECORDS.md for the rule by which it changes."""
 
-READABLE_VERSIONS = (1, 2)
-"""Versions that can be read: version 1 differs only in that it has no `signals`."""
+READABLE_VERSIONS = (1, 2, 3)
+"""Versions that can be read: earlier ones only lack fields. Version 1 has no `signals`; 1 and 2 have no `mean_opinion`,
+`available`, `failed`, `left_out`, `joined` and `measures`, and no `flaws` in the header."""
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -79,6 +80,27 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     channel_db: tuple[float | None, ...] | None = None
 
 
+class Measures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """What a slot achieved and cost; no selector sees it.
+
+    Attributes:
+        accuracy: Accuracy of the slot's model on the clean test set of all clients; None if not measured.
+        low_accuracy: 10th percentile over all clients of the accuracy on their own clean test shares; measured now and
+            then, else None.
+        flawed_share: Share of the cohort that is flawed; None where nobody knows.
+        evaluations: Clients that were asked to evaluate the model.
+        bytes_down: Bytes of models sent to clients, to train and to evaluate; None if not known.
+        bytes_up: Bytes of updates that clients sent; None if not known.
+    """
+
+    accuracy: Share | None = None
+    low_accuracy: Share | None = None
+    flawed_share: Share | None = None
+    evaluations: Count | None = None
+    bytes_down: Count | None = None
+    bytes_up: Count | None = None
+
+
 class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False, eq=False):
     """One slot of one selector in one trial. Two records are equal if all but `seconds` is.
 
@@ -94,10 +116,18 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         indices: The upper confidence indices that won; see `fedelect.vocabulary.Selection`.
         opinions: (N,) each client's opinion in [0, 1], None where it gave none; None if not on record.
         beliefs: (N,) each client's unnormalised belief, None where there is none; None if not on record.
-        reward: The average opinion that the selector was told; None if it was told none.
+        mean_opinion: The average opinion of the slot's model, corrected for who was asked; None if there is none or it
+            stayed with the clients.
+        reward: The reward that the selector was told: the average opinion, or in a warm start 0.5 + what it gained
+            against what was to be expected; None if it was told none.
         reward_noise: Standard deviation of noise added to `reward`.
         exchange: How the beliefs were settled; None under federated analytics.
         signals: Other signals that the selector got; None if there were none.
+        available: How many clients could be elected; None for all.
+        failed: Clients whose training failed (error, time-out, refused update), sorted; a lost upload is no failure.
+        left_out: Clients that were left out after failures, sorted.
+        joined: (client, name) of clients seen for the first time, where names are not known beforehand.
+        measures: What the slot achieved and cost; None if not measured.
         note: Why the slot was abandoned or skipped.
         seconds: Wall-clock time of the slot; no part of what makes records equal.
     """
@@ -113,10 +143,16 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     indices: tuple[float, ...] = ()
     opinions: tuple[Share | None, ...] | None = None
     beliefs: tuple[NonNegative | None, ...] | None = None
+    mean_opinion: float | None = None
     reward: float | None = None
     reward_noise: NonNegative = 0.0
     exchange: Exchange | None = None
     signals: Signals | None = None
+    available: Count | None = None
+    failed: tuple[Count, ...] = ()
+    left_out: tuple[Count, ...] = ()
+    joined: tuple[tuple[Count, str], ...] = ()
+    measures: Measures | None = None
     note: str | None = None
     seconds: NonNegative | None = None
 
@@ -168,6 +204,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         scenario: The world's configuration, plain values.
         data_digest: Hash of the data the clients hold shares of, or None where it is not known.
         groups: Named groups of clients, for example "iid".
+        flaws: Kind of flaw -> the clients that have it; empty where nobody knows or there is none.
         client_names: N names, or None.
         positions_km: N pairs (x, y) in kilometres, or None.
         edges: Pairs of linked clients (i < j), or None.
@@ -190,6 +227,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     scenario: dict[str, Any]
     data_digest: str | None = None
     groups: dict[str, tuple[Count, ...]] = msgspec.field(default_factory=dict)
+    flaws: dict[str, tuple[Count, ...]] = msgspec.field(default_factory=dict)
     client_names: tuple[str, ...] | None = None
     positions_km: tuple[tuple[float, float], ...] | None = None
     edges: tuple[tuple[Count, Count], ...] | None = None
@@ -208,6 +246,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             _check_length(name, getattr(self, name), self.clients, "client")
         _check_length("untrained", self.untrained, self.trials, "trial")
         members = [(f"groups.{name}", group) for name, group in self.groups.items()]
+        members += [(f"flaws.{name}", group) for name, group in self.flaws.items()]
         for where, clients in [*members, *(("edges", edge) for edge in self.edges or ())]:
             if any(not 0 <= client < self.clients for client in clients):
                 raise ConfigurationError(f"{where} names a client outside 0..{self.clients - 1}: {list(clients)}")

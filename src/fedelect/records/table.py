@@ -118,13 +118,15 @@ class _Tally:
 
 
 def mean_opinion(record: SlotRecord) -> float | None:
-    """Mean of the opinions in a record.
+    """Return the average opinion of a record: the one on record, else the mean of its opinions.
 
-    Where opinions are not on record (they stayed with the clients, or were only summed) it is the reward, with
-    whatever noise that carries. None for a slot that is not done, or if there is neither.
+    Where neither is on record (opinions stayed with the clients, or were only summed) it is the reward, with
+    whatever noise that carries. None for a slot that is not done, or if there is none of these.
     """
     if record.status != "done":
         return None
+    if record.mean_opinion is not None:
+        return record.mean_opinion
     if record.opinions is None:
         return record.reward
     present = [opinion for opinion in record.opinions if opinion is not None]
