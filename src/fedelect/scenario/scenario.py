@@ -164,36 +164,37 @@ def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
 
 
 def simulated_signals(
-    scenario: Scenario, cohort: Cohort, *, model_bits: int, seed: int, trial: int, slot: int
+    scenario: Scenario, cohort: Cohort, *, model_bits: int | None, seed: int, trial: int, slot: int
 ) -> dict[Signal, Floats]:
     """Signals that the clients report after `slot`; see `fedelect.vocabulary.EXTRA_SIGNALS`.
 
     Args:
         scenario: The clients.
         cohort: The clients that trained; only they have `seconds`.
-        model_bits: Size of an upload.
+        model_bits: Size of an upload; None if not known.
         seed: Seed of the run.
         trial: Number of the trial.
         slot: The slot that is over; forecasts and channel are those of the next one.
 
     Returns:
-        (N,) each: "sizes", "seconds", "training_s", "upload_s", "channel_db".
+        (N,) each: "sizes", "training_s", "channel_db" and, if the size of an upload is known, "seconds", "upload_s".
     """
     system, config, members = scenario.system, scenario.config, list(cohort)
     training = training_seconds(system, scenario.sizes, scenario.speeds, epochs=config.model.epochs)
-    upload = upload_seconds(system, scenario.mean_snr, model_bits=model_bits)
-    seconds = np.full(scenario.clients, np.nan)
-    jitter = draw_jitter(system, scenario.clients, seed=seed, trial=trial, slot=slot)
-    seconds[members] = (training * jitter + upload)[members]
-    return {
+    signals = {
         "sizes": scenario.sizes.astype(np.float64),
-        "seconds": seconds,
         "training_s": training,
-        "upload_s": upload,
         "channel_db": draw_snr_db(
             scenario.mean_snr, rounds=config.rounds_per_slot, seed=seed, trial=trial, slot=slot + 1
         ),
     }
+    if model_bits is not None:
+        upload = upload_seconds(system, scenario.mean_snr, model_bits=model_bits)
+        jitter = draw_jitter(system, scenario.clients, seed=seed, trial=trial, slot=slot)
+        seconds = np.full(scenario.clients, np.nan)
+        seconds[members] = (training * jitter + upload)[members]
+        signals |= {"seconds": seconds, "upload_s": upload}
+    return signals
 
 
 def _freeze(scenario: Scenario) -> None:
