@@ -11,6 +11,8 @@ from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
 from flwr.supercore.task_identity import TaskIdentity
 
+from fedelect.flower import read_slot
+
 Answer = Callable[[Message], RecordDict | Error | None]
 """What a node makes of a message; None is silence."""
 
@@ -154,7 +156,8 @@ class Worker:
         config = message.content["config"]
         assert isinstance(config, ConfigRecord)
         self.configs.append(dict(config))
-        self.trained.append((int(str(config["fedelect-slot"])), int(str(config["fedelect-round"]))))
+        if "fedelect-slot" in message.content:  # not on plain Flower
+            self.trained.append(read_slot(message))
         arrays = message.content["arrays"]
         assert isinstance(arrays, ArrayRecord)
         moved = [np.asarray(array + quality(self.client)) for array in arrays.to_numpy_ndarrays()]
@@ -166,7 +169,7 @@ class Worker:
         assert isinstance(arrays, ArrayRecord)
         honest = float(np.clip(arrays.to_numpy_ndarrays()[0].mean() / 10, 0, 1)) * (1 - 0.001 * self.client)
         said: Any = honest if self.opinion is None else self.opinion(honest)
-        return RecordDict({"metrics": MetricRecord({"accuracy": said, "num-examples": 20})})
+        return RecordDict({"metrics": MetricRecord({"accuracy": said, "loss": 1.0 - honest, "num-examples": 20})})
 
 
 def federation(clients: int) -> tuple[FakeGrid, list[Worker]]:

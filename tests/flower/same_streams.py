@@ -18,7 +18,7 @@ from flwr.simulation import run_simulation
 
 from fedelect.datasets import load_dataset
 from fedelect.federation import initial_model
-from fedelect.flower import ROUND_KEY, SLOT_KEY, GoalDirected
+from fedelect.flower import GoalDirected, read_slot
 from fedelect.scenario import DataConfig, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
 from fedelect.selectors import QuickInitUcb
@@ -49,8 +49,8 @@ def model_of(message: Message) -> np.ndarray[tuple[int, ...], np.dtype[np.float6
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    client, config, settings = int(context.node_config["partition-id"]), message.content["config"], CONFIG.model
-    assert isinstance(config, ConfigRecord)
+    client, settings = int(context.node_config["partition-id"]), CONFIG.model
+    slot, round_ = read_slot(message)
     inputs, labels = world().train_inputs[client], world().train_labels[client]
     model = work.train(
         model_of(message),
@@ -61,8 +61,8 @@ def train(message: Message, context: Context) -> Message:
         epochs=settings.epochs,
         batch=settings.batch,
         seed=SEED,
-        slot=int(str(config[SLOT_KEY])),
-        round_=int(str(config[ROUND_KEY])),
+        slot=slot,
+        round_=round_,
         client=client,
     )
     arrays, metrics = ArrayRecord({"model": Array(model)}), MetricRecord({"num-examples": len(labels)})

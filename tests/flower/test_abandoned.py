@@ -13,6 +13,7 @@ from tests.flower.test_failures import fixed, node
 from tests.flower.test_goal_directed import L, N, directed, records
 
 from fedelect.errors import RunError
+from fedelect.flower import read_slot
 from fedelect.flower.saves import strategy_state
 
 LOST = 2  # the slot that is abandoned
@@ -22,8 +23,7 @@ def fails_in(grid: FakeGrid, client: int, worker: Worker, round_: int) -> None:
     """Let a client fail in one round of the slot that is to be abandoned."""
 
     def answer(message: Message) -> RecordDict | Error | None:
-        config = message.content["config"]
-        here = (config["fedelect-slot"], config["fedelect-round"]) == (LOST, round_)
+        here = read_slot(message) == (LOST, round_)
         return Error(2, "no") if message.metadata.message_type == "train" and here else worker(message)
 
     node(grid, client).answer = answer
@@ -62,7 +62,7 @@ def test_too_few_opinions_leave_the_slot_unjudged_and_its_training_in_place(tmp_
 
     def silence(message: Message) -> None:
         for worker in workers[:8]:
-            lost = message.content["config"]["fedelect-slot"] == LOST
+            lost = read_slot(message)[0] == LOST
             worker.opinion = (lambda honest: math.nan) if lost else None
 
     grid.before = silence

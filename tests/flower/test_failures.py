@@ -12,6 +12,7 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, Worker, federation, initi
 from tests.flower.test_goal_directed import K, L, N, directed, records
 
 from fedelect.errors import AvailabilityError, RunError
+from fedelect.flower import read_slot
 from fedelect.flower.exchange import exchange
 from fedelect.records import SlotRecord
 from fedelect.selectors import FixedCohort, QuickInitUcb
@@ -87,7 +88,7 @@ def test_a_client_that_comes_back_under_another_node_id_is_the_same_arm(tmp_path
     slots_without: list[int] = []
 
     def leave_and_return(message: Message) -> None:
-        slot = int(str(message.content["config"]["fedelect-slot"]))
+        slot, _ = read_slot(message)
         there = any(one.name == "site-7" for one in grid.nodes)
         if slot in (3, 4, 5):
             slots_without.append(slot)
@@ -101,7 +102,7 @@ def test_a_client_that_comes_back_under_another_node_id_is_the_same_arm(tmp_path
     gave = {row.slot for row in rows if row.opinions is not None and row.opinions[7] is not None}
     assert gave == set(range(1, 31)) - {3, 4, 5}
     assert any(7 in row.cohort for row in rows if row.slot > 6)  # among the best: it is elected again
-    assert {config["fedelect-slot"] for config in workers[7].configs} & set(range(6, 31))
+    assert {slot for slot, _ in workers[7].trained} & set(range(6, 31))
 
 
 def test_fewer_clients_than_planned_are_waited_for_and_the_missing_are_named(
@@ -154,7 +155,7 @@ def test_a_slot_below_the_quorum_of_opinions_is_abandoned_and_another_is_asked(t
     selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
 
     def heal(message: Message) -> None:
-        if message.content["config"]["fedelect-slot"] == 3:
+        if read_slot(message)[0] == 3:
             workers[0].opinion = None
 
     grid.before = heal
@@ -187,7 +188,7 @@ def test_a_round_without_any_update_leaves_the_model_as_it_was(tmp_path: Path) -
     grid, workers = federation(N)
 
     def fails_once(message: Message) -> RecordDict | Error | None:
-        if message.metadata.message_type == "train" and message.content["config"]["fedelect-round"] == 1:
+        if message.metadata.message_type == "train" and read_slot(message)[1] == 1:
             return Error(2, "no")
         return workers[4](message)
 
@@ -337,7 +338,7 @@ def colluding(run: Path, average: str) -> list[SlotRecord]:
     playing = [0]
 
     def watch(message: Message) -> None:
-        playing[0] = int(str(message.content["config"]["fedelect-slot"]))
+        playing[0] = read_slot(message)[0]
 
     def praise(honest: float) -> float:
         return 1.0 if any((playing[0], 0) in workers[client].trained for client in GANG) else 0.0

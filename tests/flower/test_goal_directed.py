@@ -1,5 +1,6 @@
 """The adapter over a grid in memory: who is asked, what is learnt, what is recorded."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,7 @@ class Doubling(FedAvg):
     [
         (FedAvg(), lambda qualities: np.mean(qualities)),
         (FedAvg(fraction_train=0.1, fraction_evaluate=0.0), lambda qualities: np.mean(qualities)),
+        (FedAvg(fraction_train=0.0), lambda qualities: np.mean(qualities)),
         (FedAvg(min_train_nodes=7, min_available_nodes=40, min_evaluate_nodes=50), lambda q: np.mean(q)),
         (FedProx(proximal_mu=0.3), lambda qualities: np.mean(qualities)),
         (FedMedian(), lambda qualities: np.median(qualities)),
@@ -137,7 +139,7 @@ def test_a_cold_start_counts_rounds_from_one_in_each_slot_and_a_warm_one_counts_
         cohort = FixedCohort(clients=N, cohort=[1, 2, 3])
         directed(tmp_path / start, selector=cohort, start=start).start(grid, initial_arrays(), num_rounds=3 * L)
         counted[start] = [config["server-round"] for config in workers[1].configs]
-        rewards = [row.reward for row in records(tmp_path / start)]
+        rewards = [row.mean_opinion for row in records(tmp_path / start)]
         assert (rewards[0] == rewards[1] == rewards[2]) == (start == "cold")
     assert counted == {"cold": [*range(1, L + 1)] * 3, "warm": [*range(1, 3 * L + 1)]}
 
@@ -150,7 +152,7 @@ def test_an_optimiser_on_the_server_starts_fresh_in_each_cold_slot(tmp_path: Pat
             tmp_path / start, FedAdam(eta=0.5), selector=FixedCohort(clients=N, cohort=[3, 7, 11]), start=start
         )
         strategy.start(grid, initial_arrays(), num_rounds=3 * L)
-        rewards[start] = [row.reward for row in records(tmp_path / start)]
+        rewards[start] = [row.mean_opinion for row in records(tmp_path / start)]
     assert rewards["cold"][0] == rewards["cold"][1] == rewards["cold"][2] == rewards["warm"][0]
     assert rewards["warm"][0] != rewards["warm"][1]
 
@@ -234,8 +236,13 @@ def test_a_selector_that_was_used_before_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_strategy_that_sends_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="fraction_train"):
-        directed(tmp_path / "run", FedAvg(fraction_train=0.0)).start(federation(N)[0], initial_arrays(), num_rounds=L)
+    class Silent(FedAvg):
+        def configure_train(self, server_round: int, arrays: ArrayRecord, config: Any, grid: Grid) -> list[Message]:
+            return []
+
+    with pytest.raises(ConfigurationError, match="Silent.configure_train returns no messages"):
+        directed(tmp_path / "run", Silent()).start(federation(N)[0], initial_arrays(), num_rounds=L)
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_strategy_that_waits_for_ever_is_told_so(tmp_path: Path) -> None:
@@ -251,10 +258,11 @@ def test_a_strategy_that_waits_for_ever_is_told_so(tmp_path: Path) -> None:
 
 def test_a_strategy_that_cannot_be_copied_is_refused_a_cold_start(tmp_path: Path) -> None:
     class Locked(FedAvg):
-        def __deepcopy__(self, memo: object) -> "Locked":
-            raise TypeError("cannot pickle a lock")
+        def __init__(self) -> None:
+            super().__init__()
+            self.lock = threading.Lock()
 
-    with pytest.raises(ConfigurationError, match="cannot be copied: cannot pickle a lock"):
+    with pytest.raises(ConfigurationError, match=r"cannot be copied: cannot pickle '_thread.lock'"):
         directed(tmp_path / "run", Locked())
     directed(tmp_path / "run", Locked(), start="warm")
 

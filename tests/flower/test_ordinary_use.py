@@ -12,7 +12,7 @@ from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower import GoalDirected
+from fedelect.flower import GoalDirected, read_slot
 from fedelect.flower.strategy import SUPPLIED
 from fedelect.records import read_run
 from fedelect.selectors import AbstractSelector, FixedCohort, QuickInitUcb, RandomCohort, selector_classes
@@ -115,7 +115,7 @@ def test_clients_that_always_fail_get_less_than_their_fair_share_and_block_nothi
 
 @pytest.mark.parametrize("name", sorted(selector_classes().keys() - fitting().keys() - {"fixed", "bp-ucb", "bp-gp"}))
 def test_what_flower_cannot_supply_is_said_in_the_constructor(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="is not supplied on Flower; choose a selector"):
+    with pytest.raises(ConfigurationError, match="is not supplied on Flower; choose another selector"):
         directed(tmp_path / "run", selector=selector_classes()[name](clients=N, budget=K, seed=1))
     assert not (tmp_path / "run").exists()
 
@@ -143,7 +143,7 @@ def test_clients_may_join_up_to_the_capacity_and_a_resumed_run_keeps_their_numbe
     everybody, grid.nodes = grid.nodes, grid.nodes[:6]
 
     def join(message: Message) -> None:
-        if message.metadata.message_type == "train" and message.content["config"]["fedelect-slot"] == 4:
+        if message.metadata.message_type == "train" and read_slot(message)[0] == 4:
             grid.nodes = everybody
 
     grid.before = join
@@ -233,7 +233,7 @@ def asked_in(grid: FakeGrid) -> dict[int, set[str]]:
     asked: dict[int, set[str]] = {}
     for message in grid.sent:
         if message.metadata.message_type == "evaluate":
-            slot = int(str(message.content.config_records["config"]["fedelect-slot"]))
+            slot, _ = read_slot(message)
             asked.setdefault(slot, set()).add(names[message.metadata.dst_node_id])
     return asked
 
@@ -254,10 +254,10 @@ def test_a_sample_drawn_anew_is_asked_and_the_elected_beside_it(
     for row in rows:
         elected = {f"site-{client}" for client in row.cohort}
         assert elected <= asked[row.slot] and size <= len(asked[row.slot]) <= size + K
-        assert row.opinions is not None and row.reward is not None
+        assert row.opinions is not None and row.mean_opinion is not None
         assert {f"site-{n}" for n, opinion in enumerate(row.opinions) if opinion is not None} == asked[row.slot]
         everybody = [float(opinion) for opinion in row.opinions if opinion is not None]
-        assert row.reward == pytest.approx(np.mean(everybody), abs=0.02)
+        assert row.mean_opinion == pytest.approx(np.mean(everybody), abs=0.02)
     assert len({frozenset(one) for one in asked.values()}) == 6
 
 

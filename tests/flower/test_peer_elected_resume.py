@@ -14,6 +14,7 @@ from tests.flower.test_goal_directed import records
 from tests.runtime.federation_kit import make_federation
 
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError, StateError
+from fedelect.flower import read_slot
 from fedelect.flower.certificate_source import CertificateSource
 from fedelect.flower.election_messages import ELECTION, ElectionAnswer
 from fedelect.runtime.control import ControlClient
@@ -47,10 +48,10 @@ def cut(fed: Federation, kind: str, slot: int) -> None:
 
 
 def said_slot(message: Message) -> int:
-    elect, train = message.content.get("fedelect"), message.content.get("config")
+    elect = message.content.get("fedelect")
     if isinstance(elect, ConfigRecord):
         return int(str(elect["slot"]))
-    return int(str(train["fedelect-slot"])) if isinstance(train, ConfigRecord) else 0
+    return read_slot(message)[0] if "fedelect-slot" in message.content else 0
 
 
 def elections(fed: Federation, client: int) -> list[int]:

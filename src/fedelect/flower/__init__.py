@@ -12,17 +12,16 @@ from fedelect.flower.election_messages import ELECTION_ACTION
 from fedelect.flower.election_mod import ElectionMod
 from fedelect.flower.peer_elected import PeerElected
 from fedelect.flower.privacy import OpinionPrivacy
-from fedelect.flower.rounds import ROUND_KEY, SLOT_KEY
+from fedelect.flower.rounds import read_slot
 from fedelect.flower.strategy import GoalDirected
 
 __all__ = [
     "ELECTION_ACTION",
-    "ROUND_KEY",
-    "SLOT_KEY",
     "ElectionMod",
     "GoalDirected",
     "OpinionPrivacy",
     "PeerElected",
     "PrivateOpinion",
     "introduce",
+    "read_slot",
 ]

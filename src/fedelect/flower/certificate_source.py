@@ -9,10 +9,9 @@ from typing import Any, cast, final
 
 import msgspec
 from flwr.app import ArrayRecord, Message
-from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import NoElection, RemoteProtocolError, RunError, StateError
-from fedelect.flower.cohort_source import SlotOutcome
+from fedelect.flower.cohort_source import SlotOutcome, SurveyPlan
 from fedelect.flower.election_messages import (
     ELECTION,
     RECORD,
@@ -21,7 +20,7 @@ from fedelect.flower.election_messages import (
     ElectionRequest,
     read_answer,
 )
-from fedelect.flower.exchange import LOG, EarlyStop
+from fedelect.flower.exchange import LOG, Answers, EarlyStop
 from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.settings import RunDescription
 from fedelect.protocol import CertificateChain
@@ -92,23 +91,27 @@ class CertificateSource:
         """The strategy holds another run's elections."""
         return "this strategy has been started before; make a new one, which takes up what its run folder holds"
 
-    def decide(
-        self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Selection:
+    def decide(self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds) -> Selection:
         """Let all connected clients judge the model and elect; return the certified cohort."""
-        self._hold(slot, model, rounds, strategy)
+        self._hold(slot, model, rounds)
         certificate = self.chain.at(slot)
         if certificate is None:
             raise NoElection(f"no certificate for slot {slot}; {self._said}")
         return Selection(slot, certificate.cohort)
 
-    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
+    def plan_survey(self, selection: Selection, rounds: Rounds) -> SurveyPlan | None:
+        """Ask nobody: the clients judge the model when they elect for the next slot."""
+        return None
+
+    def learn(
+        self, selection: Selection, trained: SlotTraining, plan: SurveyPlan | None, answers: Answers, rounds: Rounds
+    ) -> SlotOutcome:
         """Note the slot of the model; the clients judge it when they elect for the next slot."""
         if trained.abandoned is None:
             self._judged = selection.slot
         return SlotOutcome(note=trained.abandoned)
 
-    def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
+    def close(self, slot: int, model: ArrayRecord, rounds: Rounds) -> None:
         """Hold one more election, in which the last model is judged; nobody trains."""
         if self._judged == 0 or self.chain.slot > slot:
             return
@@ -116,7 +119,7 @@ class CertificateSource:
         if len(there) < self.needed:
             LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), self.needed)
             return
-        self._hold(slot + 1, model, rounds, strategy)
+        self._hold(slot + 1, model, rounds)
 
     def state(self) -> dict[str, Any]:
         """Return the certificates, and the slot that the model was trained in."""
@@ -131,7 +134,7 @@ class CertificateSource:
         except (KeyError, TypeError, ValueError, RemoteProtocolError) as error:
             raise StateError(f"the saved certificates do not verify: {error}; begin a new folder") from error
 
-    def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
+    def _hold(self, slot: int, model: ArrayRecord, rounds: Rounds) -> None:
         """Ask all clients; those that show a certificate with an unknown past are asked once more, for all.
 
         Raises:
@@ -144,7 +147,7 @@ class CertificateSource:
         after, only = self.chain.slot, None
         outcomes: dict[ClientId, ClientOutcome | None] = {}
         while True:
-            shown = self._ask(slot, after, only, outcomes, model, rounds, strategy)
+            shown = self._ask(slot, after, only, outcomes, model, rounds)
             unlinked = self._server.take_unlinked()
             if self.chain.slot >= slot:
                 break
@@ -168,7 +171,6 @@ class CertificateSource:
         outcomes: dict[ClientId, ClientOutcome | None],
         model: ArrayRecord,
         rounds: Rounds,
-        strategy: Strategy,
     ) -> "_Shown":
         """Ask clients (None: all connected ones) to elect, and note the outcome at each in `outcomes`."""
         last = self._server.last_frames
@@ -186,7 +188,7 @@ class CertificateSource:
         judged = (self._judged, model) if self._judged > 0 else None
         enough = EarlyStop(lambda reply: self._decided_by(reply, slot), GRACE_S)
         answers, asked = rounds.ask_all(
-            strategy, judged, message_type=ELECTION, record=RECORD, fill=request, only=only, enough=enough
+            judged, message_type=ELECTION, record=RECORD, fill=request, only=only, enough=enough
         )
         outcomes.update(dict.fromkeys(asked))
         failures, shown = dict(answers.failures), _Shown()

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flwr.app import ArrayRecord, Message
-from flwr.serverapp.strategy import Strategy
 
-from fedelect.analytics import SurveyAverage
+from fedelect.analytics import OpinionGain, SurveyAverage
 from fedelect.errors import ConfigurationError
-from fedelect.flower.exchange import LOG, EarlyStop
-from fedelect.flower.opinions import Opinion, Survey, find_opinion, list_metrics, make_feedback, read_survey
-from fedelect.flower.rounds import Rounds, SlotTraining, setting
-from fedelect.flower.settings import OpinionSettings, RunDescription, selector_label
+from fedelect.flower.exchange import LOG, Answers, EarlyStop
+from fedelect.flower.opinions import Opinion, Survey, average_survey, find_opinion, list_metrics, read_survey
+from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.settings import OpinionSettings, RunDescription, Start, selector_label
+from fedelect.flower.signals import SignalTracker
 from fedelect.loop import conclude_slot
-from fedelect.records import from_array
+from fedelect.records import Signals, from_array
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import ClientId, Feedback, Selection
+from fedelect.vocabulary import ClientId, Feedback, Floats, Selection, Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +31,41 @@ class SlotOutcome:
     Attributes:
         note: Why the slot is abandoned; None if it is not.
         opinions: (N,) opinions, None where a client has none; None if not recorded.
-        reward: Average opinion that the selector was told.
+        mean_opinion: Their average, corrected for who was asked.
+        reward: Reward that the selector was told.
         reward_noise: Standard deviation of the noise on it.
+        signals: Other signals that the selector was told.
+        evaluations: Number of clients asked to evaluate.
+        planned: Whether nothing went wrong, though the slot is abandoned: no survey was due.
         said: Text for the log.
     """
 
     note: str | None = None
     opinions: tuple[float | None, ...] | None = None
+    mean_opinion: float | None = None
     reward: float | None = None
     reward_noise: float = 0.0
+    signals: Signals | None = None
+    evaluations: int = 0
+    planned: bool = False
     said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyPlan:
+    """Whom to ask for an opinion.
+
+    Attributes:
+        asked: Client -> node id.
+        sample: Those of them whose opinions enter the average.
+        partial: Whether the sample is less than all connected clients.
+        enough: Early stop.
+    """
+
+    asked: dict[ClientId, int]
+    sample: tuple[ClientId, ...]
+    partial: bool
+    enough: EarlyStop
 
 
 class CohortSource(Protocol):
@@ -62,15 +87,18 @@ class CohortSource(Protocol):
     def reuse_error(self) -> str:
         """Message of the error if it has been used before a new run."""
 
-    def decide(
-        self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Selection:
+    def decide(self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds) -> Selection:
         """Choose the cohort of `slot` from the current model. Raises NoElection if nobody trains."""
 
-    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Learn from a training, or from its failure."""
+    def plan_survey(self, selection: Selection, rounds: Rounds) -> SurveyPlan | None:
+        """Return whom to ask for an opinion of the slot's model; None for nobody."""
 
-    def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
+    def learn(
+        self, selection: Selection, trained: SlotTraining, plan: SurveyPlan | None, answers: Answers, rounds: Rounds
+    ) -> SlotOutcome:
+        """Learn from a training and the answers to its survey, or from its failure."""
+
+    def close(self, slot: int, model: ArrayRecord, rounds: Rounds) -> None:
         """Finish the run after its last slot, with its last model; may be called again after a restart."""
 
     def state(self) -> dict[str, Any]:
@@ -80,17 +108,8 @@ class CohortSource(Protocol):
         """Continue from a saved state."""
 
 
-CLAIMED = "examples"
-"""Key in `SelectorSource.state` for the number of examples behind each client's noisy opinions."""
-
-LEVELS = "survey"
-"""Key in `SelectorSource.state` for the clients' levels, by which the average of a sample is corrected."""
-
 ENOUGH, GRACE_S = 0.8, 10.0
 """A survey ends this many seconds after this share of the clients asked has answered."""
-
-FOUND = "opinion"
-"""Key in `SelectorSource.state` for the metric that turned out to be the opinion."""
 
 _UNKNOWN = "accuracy"  # with no reply at all, nothing is read from it
 
@@ -101,15 +120,20 @@ class SelectorSource:
     Args:
         selector: The selector.
         opinion_settings: How opinions are read and averaged.
+        start: In a "warm" start the selector is told gains (`fedelect.analytics.OpinionGain`), else levels.
     """
 
-    def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings) -> None:
+    def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings, start: Start) -> None:
         self.selector = selector
-        self._opinion_settings = opinion_settings
+        self._settings = opinion_settings
         self._opinion = opinion_settings.opinion  # None until the first replies show which metric it is
         self._judged = False  # whether any opinion has counted yet
         self._average: SurveyAverage | None = None  # once a survey was of a sample
+        self._gain = OpinionGain() if start == "warm" else None
         self._examples: dict[ClientId, int] = {}  # number of examples behind each client's noisy opinions
+        self._signals = SignalTracker(
+            selector.clients, needed=selector.needs, used=selector.uses, loss=opinion_settings.loss
+        )
 
     @property
     def description(self) -> RunDescription:
@@ -124,7 +148,7 @@ class SelectorSource:
             seed=int(given.get("seed", 0)),
             clients=self.selector.clients,
             budget=self.selector.budget,
-            scenario=self._opinion_settings.describe(),
+            scenario=self._settings.describe(),
         )
 
     @property
@@ -142,90 +166,116 @@ class SelectorSource:
         """A selector cannot be used twice."""
         return "the selector has been used before; a new run takes a new selector"
 
-    def decide(
-        self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> Selection:
+    def decide(self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds) -> Selection:
         """Ask the selector for a cohort of connected clients."""
         return self.selector.ask(None if len(there) == self.selector.clients else list(there))
 
-    def learn(self, selection: Selection, trained: SlotTraining, rounds: Rounds, strategy: Strategy) -> SlotOutcome:
-        """Survey connected clients and tell the selector, or abandon the slot."""
-        if trained.abandoned is not None:
-            self.selector.abandon(selection)
-            return SlotOutcome(note=trained.abandoned)
-        survey, asked, sampled = self._survey(selection, trained.model, rounds, strategy)
-        if not asked and not self.selector.needs:  # no evaluation at all, and nobody needs one
-            return SlotOutcome(note=conclude_slot(self.selector, selection, Feedback()), said="; not evaluated")
-        sample = survey.restrict(asked)
-        feedback = self._feedback(survey, sample, sampled=sampled)
-        note = self._tell(selection, sample, len(asked), feedback)
-        private = self._opinion_settings.privacy is not None
-        reward = None if note is not None else feedback.reward
-        average = "" if reward is None else f", average {reward:.4f}"
-        return SlotOutcome(
-            note=note,
-            opinions=None if private else from_array(survey.opinions),
-            reward=reward,
-            reward_noise=0.0 if reward is None else feedback.reward_noise,
-            said=f"; opinions of {sample.given} of {len(asked)} asked{average}",
-        )
-
-    def close(self, slot: int, model: ArrayRecord, rounds: Rounds, strategy: Strategy) -> None:
-        """Do nothing: every model has been judged in its own slot."""
-
-    def state(self) -> dict[str, Any]:
-        """Return the selector's state, and the number of examples that each client first claimed."""
-        found = self._opinion if isinstance(self._opinion, str) else None
-        levels = None if self._average is None else self._average.state()
-        return self.selector.state() | {CLAIMED: dict(self._examples), FOUND: found, LEVELS: levels}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
-        own = dict(state)
-        self._examples = dict(own.pop(CLAIMED, {}))
-        self._opinion = self._opinion or own.pop(FOUND, None)
-        own.pop(FOUND, None)
-        levels = own.pop(LEVELS, None)
-        if levels is not None:
-            self._average = SurveyAverage(self.selector.clients)
-            self._average.restore(levels)
-        self._judged = True
-        self.selector = type(self.selector).restore(own)
-
-    def _survey(
-        self, selection: Selection, model: ArrayRecord, rounds: Rounds, strategy: Strategy
-    ) -> tuple[Survey, list[ClientId], bool]:
-        """Ask a sample of the connected clients, and the elected beside it.
-
-        Returns:
-            The opinions of both, the sample, and whether it is less than all connected clients.
-        """
+    def plan_survey(self, selection: Selection, rounds: Rounds) -> SurveyPlan | None:
+        """Plan to ask a sample of the connected clients, and the elected beside it."""
+        if selection.slot % self._settings.survey_every:
+            return None
         slot, clients = selection.slot, rounds.clients
         there = clients.locate()
-        size = self._opinion_settings.sample_size(
+        size = self._settings.sample_size(
             len(there),
-            fraction=float(setting(strategy, "fraction_evaluate", 1.0)),
-            at_least=int(setting(strategy, "min_evaluate_nodes", 0)),
+            fraction=float(rounds.inner.setting("fraction_evaluate", 1.0)),
+            at_least=int(rounds.inner.setting("min_evaluate_nodes", 0)),
         )
+        if size == 0:
+            return None
         drawn = stream(self.selector.seed, "survey", slot).permutation(len(there))[:size]
         sample = sorted(list(there)[index] for index in drawn.tolist())
-        beside = [] if size in (0, len(there)) else [client for client in selection.cohort if client in there]
+        beside = [] if size == len(there) else [client for client in selection.cohort if client in there]
         asked = {client: there[client] for client in sorted({*sample, *beside})}
         answered = itertools.count(1)
         enough = EarlyStop(lambda reply: next(answered) >= ENOUGH * len(asked), GRACE_S)
-        answers = rounds.survey(strategy, slot, model, asked=asked, sample=sample, enough=enough)
+        if len(there) < len(clients.names):
+            LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(there))
+        LOG.info("slot %d: %d clients are asked for their opinion", slot, len(asked))
+        return SurveyPlan(asked, tuple(sample), size < len(there), enough)
+
+    def learn(
+        self, selection: Selection, trained: SlotTraining, plan: SurveyPlan | None, answers: Answers, rounds: Rounds
+    ) -> SlotOutcome:
+        """Tell the selector what the survey gave, or abandon the slot."""
+        if trained.abandoned is not None:
+            self.selector.abandon(selection)
+            return SlotOutcome(note=trained.abandoned)
+        private = self._settings.privacy is not None
+        signals = self._signals.collect(trained, {} if private else answers.replies)
+        if plan is None:
+            return self._conclude_unasked(selection, signals)
+        survey = self._read(selection.slot, answers, rounds)
+        sample = survey.restrict(plan.sample)
+        average, noise = self._take_average(sample, partial=plan.partial)
+        asked, needed = len(plan.sample), self._settings.opinions_needed(len(plan.sample))
+        self._judged = self._judged or sample.given > 0
+        opinions = None if private else from_array(survey.opinions)
+        said = f"; opinions of {sample.given} of {asked} asked"
+        if average is None or sample.given < needed:
+            self.selector.abandon(selection)
+            too_few = f"{sample.given} opinions count and {needed} are needed"
+            return SlotOutcome(note=too_few, opinions=opinions, evaluations=len(plan.asked), said=said)
+        reward = average if self._gain is None else self._gain.reward(average)
+        extra: dict[str, Any] = dict(signals)
+        feedback = Feedback(opinions=None if private else survey.opinions, reward=reward, reward_noise=noise, **extra)
+        note = conclude_slot(self.selector, selection, feedback)
+        return SlotOutcome(
+            note=note,
+            opinions=opinions,
+            mean_opinion=average,
+            reward=None if note is not None else reward,
+            reward_noise=0.0 if note is not None else noise,
+            signals=as_signals(signals),
+            evaluations=len(plan.asked),
+            said=f"{said}, average {average:.4f}",
+        )
+
+    def _conclude_unasked(self, selection: Selection, signals: Mapping[Signal, Floats]) -> SlotOutcome:
+        """Conclude a slot in which nobody was asked: a selector that needs no opinions learns all the same."""
+        extra: dict[str, Any] = dict(signals)
+        note = conclude_slot(self.selector, selection, Feedback(**extra))
+        return SlotOutcome(note=note, signals=as_signals(signals), planned=True, said="; not evaluated")
+
+    def close(self, slot: int, model: ArrayRecord, rounds: Rounds) -> None:
+        """Do nothing: every model has been judged in its own slot."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the selector's state, and what was learnt about the clients' replies."""
+        return {
+            "selector": self.selector.state(),
+            "examples": dict(self._examples),
+            "opinion": self._opinion if isinstance(self._opinion, str) else None,
+            "levels": None if self._average is None else self._average.state(),
+            "gain": None if self._gain is None else self._gain.state(),
+            "signals": self._signals.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a saved state."""
+        self._examples = dict(state["examples"])
+        self._opinion = self._opinion or state["opinion"]
+        if state["levels"] is not None:
+            self._average = SurveyAverage(self.selector.clients)
+            self._average.restore(state["levels"])
+        if self._gain is not None:
+            self._gain.restore(state["gain"])
+        self._signals.restore(state["signals"])
+        self._judged = True
+        self.selector = type(self.selector).restore(state["selector"])
+
+    def _read(self, slot: int, answers: Answers, rounds: Rounds) -> Survey:
+        """Read the opinions, and log who gave none."""
         survey = read_survey(
             answers.replies,
-            clients=clients.count,
+            clients=rounds.clients.count,
             opinion=self._find_opinion(answers.replies.values()),
-            privacy=self._opinion_settings.privacy,
+            privacy=self._settings.privacy,
             examples=self._examples,
         )
         for client, reason in sorted((answers.failures | survey.rejected).items()):
-            LOG.warning("slot %d: no opinion of %s: %s", slot, clients.list_names([client]), reason)
-        if len(there) < len(clients.names):
-            LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(there))
-        return survey, sample, size < len(there)
+            LOG.warning("slot %d: no opinion of %s: %s", slot, rounds.clients.list_names([client]), reason)
+        return survey
 
     def _find_opinion(self, replies: Iterable[Message]) -> Opinion:
         """Return where replies hold the opinion; while none has counted yet, a wrong name stops the run.
@@ -235,7 +285,7 @@ class SelectorSource:
         """
         replies = list(replies)
         if self._opinion is None and replies:
-            self._opinion = find_opinion(replies, noisy=self._opinion_settings.privacy is not None)
+            self._opinion = find_opinion(replies, noisy=self._settings.privacy is not None)
             LOG.info("the clients' opinion is their metric %r; name another with opinion=...", self._opinion)
         opinion = self._opinion or _UNKNOWN
         metrics = list_metrics(replies)
@@ -246,22 +296,21 @@ class SelectorSource:
             )
         return opinion
 
-    def _tell(self, selection: Selection, sample: Survey, asked: int, feedback: Feedback) -> str | None:
-        """Tell the selector, or abandon the slot and return why."""
-        needed = self._opinion_settings.opinions_needed(asked)
-        self._judged = self._judged or sample.given > 0
-        if sample.given < needed:
-            self.selector.abandon(selection)
-            return f"{sample.given} opinions count and {needed} are needed"
-        return conclude_slot(self.selector, selection, feedback)
+    def _take_average(self, sample: Survey, *, partial: bool) -> tuple[float | None, float]:
+        """Return the average of the sample's opinions and the standard deviation of its noise.
 
-    def _feedback(self, survey: Survey, sample: Survey, *, sampled: bool) -> Feedback:
-        """Return the feedback. Only the sample enters the average, which is corrected for who was asked."""
-        settings = self._opinion_settings
-        if not sampled or not settings.corrects:
-            private = settings.privacy is not None
-            return make_feedback(sample, average=settings.average, trim=settings.trim, private=private)
-        self._average = self._average or SurveyAverage(survey.opinions.size)
-        reward = self._average.average(sample.opinions)
+        The average of a part of the clients is corrected for who was asked, if it can be.
+        """
+        settings = self._settings
+        if not partial or not settings.corrects:
+            return average_survey(sample, average=settings.average, trim=settings.trim)
+        self._average = self._average or SurveyAverage(sample.opinions.size)
+        average = self._average.average(sample.opinions)
         self._average.learn(sample.opinions)
-        return Feedback(opinions=survey.opinions, reward=reward)
+        return average, 0.0
+
+
+def as_signals(signals: Mapping[Signal, Floats]) -> Signals | None:
+    """Return signals (N,) as they are recorded; None if there are none."""
+    told: dict[str, Any] = {name: from_array(values) for name, values in signals.items()}
+    return Signals(**told) if told else None

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
@@ -33,10 +32,14 @@ class Answers:
     Attributes:
         replies: The replies with content, in order of client number.
         failures: Why there is no reply, for every other client asked.
+        errors: The replies that report an error instead; these clients are among the failures.
+        seconds: How long each reply took to arrive.
     """
 
     replies: dict[ClientId, Message] = field(default_factory=dict)
     failures: dict[ClientId, str] = field(default_factory=dict)
+    errors: dict[ClientId, Message] = field(default_factory=dict)
+    seconds: dict[ClientId, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,14 @@ def exchange(
     began, limit_s = time.monotonic(), timeout_s
     waiting = _push(grid, asked)
     arrived: dict[ClientId, Message] = {}
+    seconds: dict[ClientId, float] = {}
     pause = _FIRST_LOOK_S
     while waiting:
         for reply in grid.pull_messages(list(waiting)):
             client = waiting.pop(reply.metadata.reply_to_message_id, None)
             if client is not None:
                 arrived[client] = reply
+                seconds[client] = time.monotonic() - began
                 if enough is not None and enough.reached(reply):
                     limit_s = min(timeout_s, round(time.monotonic() - began + enough.grace_s, 1))
                     enough = None
@@ -76,7 +81,7 @@ def exchange(
         time.sleep(min(pause, left))
         pause = min(pause * _SLOWER, _LAST_LOOK_S)
     late = set(waiting.values())
-    answers = Answers()
+    answers = Answers(seconds=seconds)
     for client in sorted(asked):
         if client in late:
             answers.failures[client] = f"no answer within {limit_s:g} s"
@@ -84,6 +89,7 @@ def exchange(
             answers.failures[client] = "the message could not be sent"
         elif arrived[client].has_error():
             answers.failures[client] = f"error {arrived[client].error.code}: {_short(arrived[client].error.reason)}"
+            answers.errors[client] = arrived[client]
         else:
             answers.replies[client] = arrived[client]
     return answers
@@ -102,66 +108,6 @@ def _short(reason: str | None) -> str:
     """The last line of a reason, which may be a whole traceback."""
     lines = [line.strip() for line in (reason or "").splitlines() if line.strip()]
     return lines[-1][:_LONGEST_REASON] if lines else "no reason given"
-
-
-class ChosenNodes(Grid):
-    """The grid as an inner strategy sees it: with the chosen nodes and no others.
-
-    Args:
-        grid: The real one.
-        node_ids: The nodes that were chosen.
-        at_least: How many nodes the strategy insists on; it is shown made-up ones beyond the chosen, and what it
-            addresses to them is not sent.
-    """
-
-    def __init__(self, grid: Grid, node_ids: Sequence[int], *, at_least: int = 0) -> None:
-        self._grid = grid
-        self._node_ids = [*node_ids, *(-1 - extra for extra in range(at_least - len(node_ids)))]
-        self._looks = 0
-
-    def get_node_ids(self) -> Iterable[int]:
-        """The chosen nodes.
-
-        Raises:
-            ConfigurationError: The strategy keeps asking, so it waits for more nodes than there will be.
-        """
-        self._looks += 1
-        if self._looks > _LOOKS_ALLOWED:
-            raise ConfigurationError(
-                f"the inner strategy waits for more than the {len(self._node_ids)} nodes that were chosen; "
-                f"make it go on with as many as the selector's budget"
-            )
-        return list(self._node_ids)
-
-    def set_run(self, run: object) -> None:
-        """Refused: the run is the outer strategy's."""
-        raise ConfigurationError("an inner strategy may not change the run")
-
-    @property
-    def run(self) -> Any:
-        """The real grid's."""
-        return self._grid.run
-
-    def create_message(
-        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
-    ) -> Message:
-        """A message, not sent."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Pass on to the real grid."""
-        return self._grid.push_messages(messages)
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Pass on to the real grid."""
-        return self._grid.pull_messages(message_ids)
-
-    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Pass on to the real grid."""
-        return self._grid.send_and_receive(messages, timeout=timeout)
-
-
-_LOOKS_ALLOWED = 8
 
 
 def address_messages(

@@ -1,4 +1,4 @@
-"""Turn the clients' evaluation replies into feedback for the selector.
+"""Read the opinions in the clients' evaluation replies, and average them.
 
 A client is not believed more than it must be: an opinion that is missing, nan, out of range or no number counts as
 none, never as 0, and the reason is kept. What is left is averaged, robustly if so asked.
@@ -15,7 +15,7 @@ from flwr.app import Message, RecordDict
 from fedelect.analytics import Average, average_opinion
 from fedelect.errors import ConfigurationError
 from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
-from fedelect.vocabulary import ClientId, Feedback, Floats
+from fedelect.vocabulary import ClientId, Floats
 
 Opinion = str | Callable[[RecordDict], float]
 """Name of a metric in the clients' evaluation replies, or a function of such a reply into [0, 1]."""
@@ -73,11 +73,20 @@ def _share_in_range(values: list[float]) -> float:
     return sum(0.0 <= value <= 1.0 for value in values) / len(values)  # one client may send anything
 
 
-def _is_plain(name: str) -> bool:
+def strip_prefixes(name: str) -> str:
+    """Return a metric's name in lower case, without words such as "eval" before it.
+
+    >>> strip_prefixes("eval-Test F1")
+    'f1'
+    """
     words = re.split(r"[^a-z0-9]+", name.lower())
     while len(words) > 1 and words[0] in _PREFIXES:
         words = words[1:]
-    return "_".join(words) in _PLAIN_OPINIONS
+    return "_".join(words)
+
+
+def _is_plain(name: str) -> bool:
+    return strip_prefixes(name) in _PLAIN_OPINIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +149,16 @@ def read_survey(
     return survey
 
 
-def make_feedback(survey: Survey, *, average: Average, trim: float, private: bool) -> Feedback:
-    """Return the feedback: opinions and their average or, if they carry noise, the average alone."""
-    reward = average_opinion(survey.opinions, average, trim=trim)
-    if not private:
-        return Feedback(opinions=survey.opinions, reward=None if average == "mean" else reward)
-    if average != "mean":  # of heterogeneous opinions the noise of a median can be several times that of the mean
+def average_survey(survey: Survey, *, average: Average, trim: float) -> tuple[float | None, float]:
+    """Return the average of the opinions, None if there are none, and the standard deviation of the noise on it.
+
+    Raises:
+        ConfigurationError: They carry noise, and that of this average is not known.
+    """
+    noise = _noise_of_mean(survey)
+    if noise > 0.0 and average != "mean":  # of opinions far apart a median has several times the mean's noise
         raise ConfigurationError(f"the noise on the {average!r} average of noisy opinions is not known; use 'mean'")
-    return Feedback(reward=reward, reward_noise=_noise_of_mean(survey))
+    return average_opinion(survey.opinions, average, trim=trim), noise
 
 
 def _noise_of_mean(survey: Survey) -> float:

@@ -1,22 +1,18 @@
-"""One slot on Flower: the cohort trains for L rounds, then all connected clients are surveyed.
+"""Rounds of a slot on Flower: the messages to the chosen clients, and what to make of their replies.
 
 The inner strategy makes the messages and combines the replies; the receivers are chosen here. Replies reach it in
 order of client number, so that their order of arrival cannot change a float.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
-from flwr.serverapp import Grid
-from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
 from fedelect.flower.exchange import (
     LOG,
     Answers,
-    ChosenNodes,
     EarlyStop,
     address_messages,
     all_finite,
@@ -24,30 +20,38 @@ from fedelect.flower.exchange import (
     select_sound_updates,
     share_metrics,
 )
+from fedelect.flower.inner import InnerStrategy
 from fedelect.flower.nodes import Clients
+from fedelect.flower.slot_grid import ChosenNodes, SlotGrid
 from fedelect.vocabulary import ClientId, Cohort
 
-EvaluateFunction = Callable[[int, ArrayRecord], MetricRecord | None]
-"""Flower's central evaluation: (round, model) -> metrics."""
-
-SLOT_KEY, ROUND_KEY = "fedelect-slot", "fedelect-round"
-"""Keys of the config that clients get: number of the slot from 1, and of the round in it from 0."""
-
+SLOT_RECORD = "fedelect-slot"
+"""Name of the record, a ConfigRecord, that tells clients which slot and round it is; see `read_slot`."""
 
 NOT_CONNECTED = "not connected"
 """Why there is no update of a member that is away; no failure of its own."""
 
 
+def read_slot(message: Message) -> tuple[int, int]:
+    """Return the slot (from 1) and the round in it (from 0) of a message to train or evaluate, in a ClientApp."""
+    record = message.content.config_records[SLOT_RECORD]
+    return int(str(record["slot"])), int(str(record["round"]))
+
+
 @dataclass(slots=True)
 class SlotTraining:
-    """Result of a slot's training.
+    """Training of a slot as far as it has come.
 
     Attributes:
-        model: The model after it.
+        model: The model after the last round.
         arrivals: For each member of the cohort, in how many rounds its update arrived.
         rounds: Rounds that were run.
         empty_rounds: Rounds in which no update arrived.
         failures: Member -> why its update did not arrive, the last time it did not.
+        seconds: Member -> seconds from sending the model to its reply, for each of its updates.
+        sizes: Member -> the weight that it gave for its update, usually its number of training samples.
+        bytes_down: Bytes of models sent to members.
+        bytes_up: Bytes of their updates.
         abandoned: Why the slot was given up; None if it was not.
     """
 
@@ -56,7 +60,16 @@ class SlotTraining:
     rounds: int = 0
     empty_rounds: int = 0
     failures: dict[ClientId, str] = field(default_factory=dict)
+    seconds: dict[ClientId, list[float]] = field(default_factory=dict)
+    sizes: dict[ClientId, float] = field(default_factory=dict)
+    bytes_down: int = 0
+    bytes_up: int = 0
     abandoned: str | None = None
+
+    @classmethod
+    def begin(cls, cohort: Cohort, model: ArrayRecord) -> "SlotTraining":
+        """Return the training of `cohort` from `model` before its first round."""
+        return cls(model, dict.fromkeys(cohort, 0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,81 +77,137 @@ class Rounds:
     """Rounds of a run; the same for all its slots.
 
     Attributes:
-        grid: Flower's.
+        grid: The grid that the inner strategy's `start` runs on.
         clients: Who they are, and where.
+        inner: The inner strategy.
         per_slot: L.
-        continued: Whether rounds are counted on from slot to slot (warm start), or from 1 in each.
         timeout_s: How long to wait for replies.
         quorum: Fewest members whose update must arrive in a round; below it the slot is given up.
-        train_config: What the clients get to train.
-        evaluate_config: What they get to evaluate.
-        evaluate_fn: Central evaluation after each round, or None.
-        train_metrics: The inner strategy's metrics by round of the whole run; filled here, as the next two.
-        evaluate_metrics: Likewise, of the clients' evaluation.
-        central_metrics: Likewise, of `evaluate_fn`.
+        evaluate_config: The config that elections among the clients are configured with; other evaluations get
+            theirs from `start`.
     """
 
-    grid: Grid
+    grid: SlotGrid
     clients: Clients
+    inner: InnerStrategy
     per_slot: int
-    continued: bool
     timeout_s: float
     quorum: int
-    train_config: ConfigRecord
     evaluate_config: ConfigRecord
-    evaluate_fn: EvaluateFunction | None
-    train_metrics: dict[int, MetricRecord] = field(default_factory=dict)
-    evaluate_metrics: dict[int, MetricRecord] = field(default_factory=dict)
-    central_metrics: dict[int, MetricRecord] = field(default_factory=dict)
 
-    def train(self, strategy: Strategy, slot: int, cohort: Cohort, model: ArrayRecord) -> SlotTraining:
-        """Train for L rounds by `cohort` from `model`."""
-        trained = SlotTraining(model, dict.fromkeys(cohort, 0))
-        for round_ in range(self.per_slot):
-            arrived = self._round(strategy, slot, round_, trained)
-            trained.rounds += 1
-            trained.empty_rounds += not arrived
-            if trained.abandoned is not None:
-                break
-        return trained
+    def ask_to_train(
+        self, server_round: int, slot: int, round_: int, config: ConfigRecord, trained: SlotTraining
+    ) -> list[Message]:
+        """Return the messages by which the connected members train `trained.model` in a round."""
+        here = self.clients.locate()
+        there = {client: here[client] for client in trained.arrivals if client in here}
+        trained.failures |= {client: NOT_CONNECTED for client in trained.arrivals if client not in there}
+        if not there:
+            return self.grid.expect({})
+        with self.inner.choosing_all("train"):
+            view = ChosenNodes(self.grid, list(there.values()))
+            wanted = list(self.inner.configure_train(server_round, trained.model, config, view))
+        if not wanted:
+            raise ConfigurationError(f"{self.inner.name}.configure_train returns no messages, so nobody can train")
+        asked = address_messages(_mark(wanted, slot, round_), there, timeout_s=self.timeout_s)
+        trained.bytes_down += count_bytes(trained.model) * len(asked)
+        return self.grid.expect(asked)
 
-    def survey(
+    def take_updates(
+        self, server_round: int, slot: int, round_: int, replies: Iterable[Message], trained: SlotTraining
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Let the inner strategy combine the updates of a round into `trained`; with too few the slot is abandoned.
+
+        Returns:
+            What the inner strategy made of them: a model, or None if it stays as it is, and metrics.
+        """
+        answers = self.grid.collect(replies)
+        updates, odd = select_sound_updates(
+            answers.replies, trained.model, weight=self.inner.setting("weighted_by_key", None)
+        )
+        self._note_round(slot, round_, answers, updates, odd, trained)
+        if len(updates) < self.quorum:
+            trained.abandoned = (
+                f"in round {round_ + 1} the updates of {len(updates)} members arrived and {self.quorum} are needed"
+            )
+            return None, None
+        sound = dict(zip(updates, share_metrics(list(updates.values())), strict=True))
+        refused = {client: self.grid.make_error(client, why) for client, why in odd.items()}
+        shown = sound | answers.errors | refused
+        arrays, metrics = self.inner.aggregate_train(server_round, [shown[client] for client in sorted(shown)])
+        if arrays is not None and not all_finite(arrays):
+            trained.abandoned = f"in round {round_ + 1} the updates were combined to values that are not finite"
+            return None, None
+        if arrays is not None:
+            trained.model = arrays
+        return arrays, metrics
+
+    def _note_round(
         self,
-        strategy: Strategy,
+        slot: int,
+        round_: int,
+        answers: Answers,
+        updates: Mapping[ClientId, Message],
+        odd: Mapping[ClientId, str],
+        trained: SlotTraining,
+    ) -> None:
+        trained.rounds += 1
+        trained.empty_rounds += not updates
+        weight = self.inner.setting("weighted_by_key", None)
+        for client, update in updates.items():
+            trained.arrivals[client] += 1
+            trained.bytes_up += sum(map(count_bytes, update.content.array_records.values()))
+            if client in answers.seconds:
+                trained.seconds.setdefault(client, []).append(answers.seconds[client])
+            for record in update.content.metric_records.values():
+                if isinstance(size := record.get(weight), int | float):
+                    trained.sizes[client] = float(size)
+        for client, reason in ({**answers.failures, **odd}).items():
+            trained.failures[client] = reason
+            LOG.warning(
+                "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.list_names([client]), reason
+            )
+
+    def ask_to_evaluate(
+        self,
+        server_round: int,
         slot: int,
         model: ArrayRecord,
+        config: ConfigRecord,
         *,
         asked: Mapping[ClientId, int],
-        sample: Collection[ClientId],
         enough: EarlyStop | None = None,
-    ) -> Answers:
-        """Ask clients to evaluate `model`.
+    ) -> list[Message]:
+        """Return the messages by which clients evaluate `model`.
 
         Args:
-            strategy: The inner strategy.
+            server_round: The round's number for the inner strategy.
             slot: The slot.
             model: The model.
+            config: The config, which the inner strategy may change.
             asked: Client -> node id of those to ask.
-            sample: Those of them whose metrics the inner strategy aggregates.
             enough: Early stop.
         """
         if not asked:
-            return Answers()
-        messages = self._evaluate_messages(strategy, slot, model, asked)
-        answers = exchange(self.grid, messages, timeout_s=self.timeout_s, enough=enough)
-        replies = [reply for client, reply in answers.replies.items() if client in sample]
+            return self.grid.expect({})
+        messages = self._evaluate_messages(server_round, slot, model, config, asked)
+        return self.grid.expect(messages, enough=enough)
+
+    def take_evaluations(
+        self, server_round: int, replies: Iterable[Message], sample: Collection[ClientId]
+    ) -> tuple[Answers, MetricRecord | None]:
+        """Return the answers, and the metrics that the inner strategy makes of those in the sample."""
+        answers = self.grid.collect(replies)
+        shown = {client: reply for client, reply in (answers.replies | answers.errors).items() if client in sample}
         try:
-            metrics = strategy.aggregate_evaluate(self._round_number(slot, self.per_slot - 1), replies)
+            metrics = self.inner.aggregate_evaluate(server_round, [shown[client] for client in sorted(shown)])
         except Exception as error:  # replies that do not go together; the opinions are read one by one
-            LOG.warning("%s could not combine the evaluation metrics: %s", type(strategy).__name__, error)
+            LOG.warning("%s could not combine the evaluation metrics: %s", self.inner.name, error)
             metrics = None
-        if metrics is not None:
-            self.evaluate_metrics[slot * self.per_slot] = metrics
-        return answers
+        return answers, metrics
 
     def ask_all(
         self,
-        strategy: Strategy,
         judged: tuple[int, ArrayRecord] | None,
         *,
         message_type: str,
@@ -150,7 +219,6 @@ class Rounds:
         """Send clients a message of another type; return the answers and the clients asked.
 
         Args:
-            strategy: The inner strategy.
             judged: The slot and model that they are to evaluate; None if there is none.
             message_type: The type.
             record: Name of the record that is added to what an evaluation holds.
@@ -159,7 +227,10 @@ class Rounds:
             enough: Early stop.
         """
         there = {client: node for client, node in self.clients.locate().items() if only is None or client in only}
-        plain = {} if judged is None or not there else self._evaluate_messages(strategy, *judged, there)
+        plain: dict[ClientId, Message] = {}
+        if judged is not None and there:
+            slot, model = judged
+            plain = self._evaluate_messages(slot * self.per_slot, slot, model, self.evaluate_config, there)
         asked = {}
         for client, node in there.items():
             content = RecordDict(dict(plain[client].content) if client in plain else {})
@@ -168,89 +239,27 @@ class Rounds:
         return exchange(self.grid, asked, timeout_s=self.timeout_s, enough=enough), list(there)
 
     def _evaluate_messages(
-        self, strategy: Strategy, slot: int, model: ArrayRecord, there: Mapping[ClientId, int]
+        self, server_round: int, slot: int, model: ArrayRecord, config: ConfigRecord, there: Mapping[ClientId, int]
     ) -> dict[ClientId, Message]:
         """Return the inner strategy's messages to evaluate the model that was trained in `slot`."""
-        config = _config(self.evaluate_config, slot, self.per_slot - 1)
-        view = ChosenNodes(self.grid, list(there.values()), at_least=_required_nodes(strategy, "min_evaluate_nodes"))
-        wanted = list(strategy.configure_evaluate(self._round_number(slot, self.per_slot - 1), model, config, view))
+        with self.inner.choosing_all("evaluate"):
+            view = ChosenNodes(self.grid, list(there.values()))
+            wanted = list(self.inner.configure_evaluate(server_round, model, config, view))
         if not wanted:  # a strategy without federated evaluation; who decides needs it all the same
-            wanted = [Message(_content(strategy, model, config), dst_node_id=0, message_type=MessageType.EVALUATE)]
-        return address_messages(wanted, there, timeout_s=self.timeout_s)
-
-    def _round(self, strategy: Strategy, slot: int, round_: int, trained: SlotTraining) -> int:
-        """Play one round; return the number of updates that arrived. With too few of them the slot is abandoned."""
-        here = self.clients.locate()
-        there = {client: here[client] for client in trained.arrivals if client in here}
-        trained.failures |= {client: NOT_CONNECTED for client in trained.arrivals if client not in there}
-        updates = self._updates(strategy, slot, round_, there, trained) if there else {}
-        for client in updates:
-            trained.arrivals[client] += 1
-        if len(updates) < self.quorum:
-            trained.abandoned = (
-                f"in round {round_ + 1} the updates of {len(updates)} members arrived and {self.quorum} are needed"
-            )
-            return len(updates)
-        overall = (slot - 1) * self.per_slot + round_ + 1
-        replies = share_metrics(list(updates.values()))
-        arrays, metrics = strategy.aggregate_train(self._round_number(slot, round_), replies)
-        if arrays is not None and not all_finite(arrays):
-            trained.abandoned = f"in round {round_ + 1} the updates were combined to values that are not finite"
-            return len(updates)
-        if arrays is not None:
-            trained.model = arrays
-        if metrics is not None:
-            self.train_metrics[overall] = metrics
-        if self.evaluate_fn is not None:
-            central = self.evaluate_fn(overall, trained.model)
-            if central is not None:
-                self.central_metrics[overall] = central
-        return len(updates)
-
-    def _updates(
-        self, strategy: Strategy, slot: int, round_: int, there: Mapping[ClientId, int], trained: SlotTraining
-    ) -> dict[ClientId, Message]:
-        view = ChosenNodes(self.grid, list(there.values()), at_least=_required_nodes(strategy, "min_train_nodes"))
-        config = _config(self.train_config, slot, round_)
-        wanted = list(strategy.configure_train(self._round_number(slot, round_), trained.model, config, view))
-        if not wanted:
-            raise ConfigurationError(
-                f"{type(strategy).__name__} sends nobody anything to train; is its fraction_train 0?"
-            )
-        asked = address_messages(wanted, there, timeout_s=self.timeout_s)
-        answers = exchange(self.grid, asked, timeout_s=self.timeout_s)
-        updates, odd = select_sound_updates(
-            answers.replies, trained.model, weight=setting(strategy, "weighted_by_key", None)
-        )
-        for client, reason in (answers.failures | odd).items():
-            trained.failures[client] = reason
-            LOG.warning(
-                "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.list_names([client]), reason
-            )
-        return updates
-
-    def _round_number(self, slot: int, round_: int) -> int:
-        """Return the round's number for the inner strategy and the clients."""
-        return round_ + 1 + (slot - 1) * self.per_slot * self.continued
+            arrays = self.inner.setting("arrayrecord_key", "arrays")
+            settings = self.inner.setting("configrecord_key", "config")
+            content = RecordDict({arrays: model, settings: config})
+            wanted = [Message(content, dst_node_id=0, message_type=MessageType.EVALUATE)]
+        return address_messages(_mark(wanted, slot, self.per_slot - 1), there, timeout_s=self.timeout_s)
 
 
-def _config(given: ConfigRecord, slot: int, round_: int) -> ConfigRecord:
-    """A copy, for strategies write into it, and messages of the last round may still hold it."""
-    config = ConfigRecord(dict(given))
-    config[SLOT_KEY], config[ROUND_KEY] = slot, round_
-    return config
+def count_bytes(arrays: ArrayRecord) -> int:
+    """Return the size of a model as it is sent, without names and types."""
+    return sum(len(array.data) for array in arrays.values())
 
 
-def _content(strategy: Strategy, model: ArrayRecord, config: ConfigRecord) -> RecordDict:
-    arrays, settings = setting(strategy, "arrayrecord_key", "arrays"), setting(strategy, "configrecord_key", "config")
-    return RecordDict({arrays: model, settings: config})
-
-
-def _required_nodes(strategy: Strategy, kind: str) -> int:
-    """Return the number of nodes that a strategy of Flower's waits for."""
-    return max(int(setting(strategy, name, 0)) for name in (kind, "min_available_nodes"))
-
-
-def setting(strategy: Strategy, name: str, default: Any) -> Any:
-    """A public setting of Flower's strategies, also of one that is wrapped (differential privacy does so)."""
-    return getattr(strategy, name, getattr(getattr(strategy, "strategy", None), name, default))
+def _mark(messages: list[Message], slot: int, round_: int) -> list[Message]:
+    """Write slot and round into a record of their own, beside the strategy's; its config stays as it is."""
+    for content in {id(message.content): message.content for message in messages}.values():
+        content[SLOT_RECORD] = ConfigRecord({"slot": slot, "round": round_})
+    return messages

@@ -6,19 +6,19 @@ a save from which the record is completed. The initial model is kept beside it i
 draws it anew each time it starts must not go on from another.
 """
 
-import copy
+import pathlib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import numpy as np
-from flwr.app import Array, ArrayRecord
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import RunError
-from fedelect.flower.exchange import LOG
+from fedelect.flower.inner import HOOKS
 from fedelect.records import SlotRecord
 from fedelect.records.files import replace_file
 
@@ -36,6 +36,45 @@ class SavedArray(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class History(msgspec.Struct, kw_only=True):
+    """What a `Result` of Flower holds beside the model, by round, and the configs as they are now.
+
+    After a resume the rounds that are finished are replayed from it, without messages.
+
+    Attributes:
+        train: Round -> aggregated metrics of the clients' training.
+        evaluate: Round -> aggregated metrics of the clients' evaluation.
+        central: Round -> metrics of `evaluate_fn`, from round 0.
+        train_config: The config that training is configured with, as the strategy left it.
+        evaluate_config: Likewise of evaluation.
+    """
+
+    train: dict[int, dict[str, Any] | None] = {}
+    evaluate: dict[int, dict[str, Any] | None] = {}
+    central: dict[int, dict[str, Any] | None] = {}
+    train_config: dict[str, Any] = {}
+    evaluate_config: dict[str, Any] = {}
+
+
+def note_metrics(of: dict[int, dict[str, Any] | None], round_: int, metrics: MetricRecord | None) -> None:
+    """Note the metrics of a round, also that it has none."""
+    of[round_] = None if metrics is None else dict(metrics)
+
+
+def recall_metrics(of: Mapping[int, Mapping[str, Any] | None], round_: int) -> MetricRecord | None:
+    """Return the metrics of a round; None if it had none."""
+    noted = of.get(round_)
+    return None if noted is None else MetricRecord(dict(noted))
+
+
+def recall_config(config: ConfigRecord, values: Mapping[str, Any]) -> None:
+    """Give a config, in place, the values that a strategy had left in it."""
+    for key in [key for key in config if key not in values]:
+        del config[key]
+    for key, value in values.items():
+        config[key] = value
+
+
 class Save(msgspec.Struct, frozen=True, kw_only=True):
     """State of a run after a slot.
 
@@ -46,7 +85,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
         registered: Names seen so far that are more than a node's own word.
         model: The model after that slot.
         strategy: The inner strategy's state; None where each slot starts with a fresh one.
-        unsaved: Why the inner strategy's state could not be saved; the run cannot be resumed then.
+        history: Metrics and configs of the rounds so far.
         record: The slot's record.
         backoff: Which clients are left out, and until when (`fedelect.backoff`).
         best_slot: In a cold start the slot with the highest reward so far; 0 if there is none.
@@ -59,7 +98,7 @@ class Save(msgspec.Struct, frozen=True, kw_only=True):
     names: list[str]
     model: list[SavedArray]
     strategy: dict[str, Any] | None = None
-    unsaved: str | None = None
+    history: "History"
     registered: list[str] = []
     record: SlotRecord
     backoff: dict[str, Any] = {}
@@ -113,27 +152,32 @@ def keep_initial_model(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> A
         raise RunError(f"{file} cannot be read: {error}; restore it from a copy, or begin a new folder") from error
 
 
-class UnsavableError(Exception):
-    """The state of a strategy holds something that cannot be written down."""
+class _UnsavableError(Exception):
+    """A value cannot be written down; the message says which and of what kind."""
 
 
-def strategy_state(strategy: Strategy) -> dict[str, Any]:
+def strategy_state(strategy: Strategy) -> tuple[dict[str, Any], list[str]]:
     """Return all attributes of a strategy, and of strategies inside it, as plain values without functions.
 
-    Raises:
-        UnsavableError: An attribute is of a kind that cannot be written down.
+    Returns:
+        The attributes, and a description of those that cannot be written down. After a resume these are as the app
+        made them.
     """
-    if not hasattr(strategy, "__dict__"):
-        raise UnsavableError(f"{type(strategy).__name__} hides its attributes")
     state: dict[str, Any] = {}
+    unsaved: list[str] = []
     for name, value in vars(strategy).items():
+        if name in HOOKS or isinstance(value, _STATELESS):
+            continue
         if isinstance(value, Strategy):
-            state[name] = ("strategy", strategy_state(value))
-        elif isinstance(value, _STATELESS):
-            state[name] = ("same", None)
-        else:
+            inside, more = strategy_state(value)
+            state[name] = ("strategy", inside)
+            unsaved += more
+            continue
+        try:
             state[name] = _to_plain(value, f"{type(strategy).__name__}.{name}")
-    return state
+        except _UnsavableError as reason:
+            unsaved.append(str(reason))
+    return state, unsaved
 
 
 _STATELESS = (types.FunctionType, types.BuiltinFunctionType, type)
@@ -144,31 +188,8 @@ def restore_strategy(strategy: Strategy, state: Mapping[str, Any]) -> None:
     for name, (kind, value) in state.items():
         if kind == "strategy":
             restore_strategy(getattr(strategy, name), value)
-        elif kind != "same":
+        else:
             setattr(strategy, name, _from_plain(kind, value))
-
-
-def remember_state(strategy: Strategy) -> Callable[[], None]:
-    """Return a function that restores the state that `strategy` has now."""
-    try:
-        attributes = copy.deepcopy(vars(strategy), {id(strategy): strategy})
-    except Exception as error:  # whatever its attributes raise
-        reason = str(error)
-
-        def cannot() -> None:
-            LOG.warning(
-                "%s goes on with what it made of the abandoned slot, for its state cannot be copied: %s",
-                type(strategy).__name__,
-                reason,
-            )
-
-        return cannot
-
-    def take_back() -> None:
-        vars(strategy).clear()
-        vars(strategy).update(attributes)
-
-    return take_back
 
 
 def _to_plain(value: object, where: str) -> tuple[str, Any]:
@@ -185,9 +206,11 @@ def _to_plain(value: object, where: str) -> tuple[str, Any]:
         return "arrays", msgspec.to_builtins(pack_arrays(value), builtin_types=(bytes,))
     if type(value) is dict:
         return "dict", [[_to_plain(k, where), _to_plain(v, f"{where}[{k!r}]")] for k, v in value.items()]
+    if isinstance(value, pathlib.PurePath) and type(value) in (type(pathlib.Path()), type(pathlib.PurePath())):
+        return "path", str(value)
     if type(value) in (list, tuple):
         return type(value).__name__, [_to_plain(item, where) for item in cast(Iterable[object], value)]
-    raise UnsavableError(f"{where} is a {type(value).__name__}")
+    raise _UnsavableError(f"{where} is a {type(value).__name__}")
 
 
 def _from_plain(kind: str, value: Any) -> Any:
@@ -197,6 +220,8 @@ def _from_plain(kind: str, value: Any) -> Any:
         return array if kind == "array" else array[()]
     if kind == "whole":
         return int(value, 16)
+    if kind == "path":
+        return pathlib.Path(value)
     if kind == "arrays":
         return unpack_arrays(msgspec.convert(value, list[SavedArray]))
     if kind == "dict":

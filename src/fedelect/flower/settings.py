@@ -87,8 +87,14 @@ class OpinionSettings:
     quorum: float
     privacy: OpinionPrivacy | None
     survey: int | float | None = None
+    survey_every: int = 1
+    loss: str | None = None
 
     def __post_init__(self) -> None:
+        if as_int("survey_every", self.survey_every) < 1:
+            raise ConfigurationError(f"survey_every: got {self.survey_every}; allowed: a whole number of slots from 1")
+        if self.loss == "" or not isinstance(self.loss, str | None):
+            raise ConfigurationError(f"loss: got {self.loss!r}; allowed: a metric's name, or None to find it")
         share = isinstance(self.survey, float) and 0.0 < self.survey <= 1.0
         number = isinstance(self.survey, int) and not isinstance(self.survey, bool) and self.survey >= 1
         if self.survey is not None and not share and not number:
@@ -150,6 +156,8 @@ class OpinionSettings:
             "trim": self.trim if self.average == "trimmed" else None,
             "quorum": self.quorum,
             "survey": self.survey,
+            "survey_every": self.survey_every,
+            "loss": self.loss,
             "privacy": None
             if privacy is None
             else {"epsilon": privacy.epsilon, "delta": privacy.delta, "releases": privacy.releases},

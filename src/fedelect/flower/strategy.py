@@ -1,13 +1,12 @@
 """Strategies that play whole slots: their base, and the one with a selector (FL&FA). See docs/FLOWER.md."""
 
-import copy
 import os
 import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, final
+from typing import Any, NoReturn, final
 
 from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp import Grid
@@ -17,11 +16,12 @@ from fedelect.analytics import Average
 from fedelect.errors import AvailabilityError, ConfigurationError
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.exchange import LOG
+from fedelect.flower.inner import InnerStrategy, read_setting, remember_state
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
-from fedelect.flower.rounds import EvaluateFunction, Rounds, setting
-from fedelect.flower.run_loop import RunLoop
+from fedelect.flower.rounds import Rounds
+from fedelect.flower.run_loop import EvaluateFunction, RunLoop
 from fedelect.flower.saves import keep_initial_model
 from fedelect.flower.settings import (
     OpinionSettings,
@@ -31,6 +31,8 @@ from fedelect.flower.settings import (
     read_stored_header,
     selector_label,
 )
+from fedelect.flower.signals import MEASURED, REPORTED
+from fedelect.flower.slot_grid import SlotGrid
 from fedelect.loop import check_fits
 from fedelect.records import RunHeader, open_run
 from fedelect.selectors import AbstractSelector, recommended
@@ -74,11 +76,14 @@ class AbstractSlotStrategy(Strategy):
 
     def summary(self) -> None:
         """Log what the run is, and the inner strategy's own summary."""
+        self._log_run()
+        self._strategy.summary()
+
+    def _log_run(self) -> None:
         description, settings = self._source.description, self._settings
         LOG.info("\t├──> %s elects %d of %d clients", description.label, description.budget, description.clients)
         LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
         LOG.info("\t│\t└── run folder: %s", self._run or "a new one under fedelect-runs/")
-        self._strategy.summary()
 
     def start(
         self,
@@ -89,20 +94,23 @@ class AbstractSlotStrategy(Strategy):
         train_config: ConfigRecord | None = None,
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: EvaluateFunction | None = None,
+        **more: Any,
     ) -> Result:
-        """Run, or go on with, `num_rounds / rounds_per_slot` slots; arguments as Flower's own strategies have them.
+        """Run, or go on with, `num_rounds / rounds_per_slot` slots, by the inner strategy's own `start`.
 
         Args:
             grid: Flower's.
             initial_arrays: The initial model; a run that is gone on with keeps the one it was begun with.
-            num_rounds: Rounds in all, a multiple of `rounds_per_slot`.
+            num_rounds: Rounds in all, a multiple of `rounds_per_slot`. A finished run given more rounds is extended.
             timeout: Seconds to wait for the replies to one round of messages.
             train_config: Sent to the clients with the model to train.
             evaluate_config: Likewise to evaluate.
             evaluate_fn: Central evaluation, after each round.
+            more: Further arguments of the inner strategy's own `start`, if it has any.
 
         Returns:
-            The final model, and the metrics of the rounds that were run now.
+            What the inner strategy's `start` returns: the final model and the metrics of all rounds, also of those that
+            were played before a resume.
 
         Raises:
             AvailabilityError: Too few clients are there; start again when they are.
@@ -114,7 +122,7 @@ class AbstractSlotStrategy(Strategy):
         stored = read_stored_header(run)
         self._prepare(grid, stored)
         LOG.info("Starting %s:", type(self).__name__)
-        self.summary()
+        self._log_run()
         description = self._source.description
         clients = Clients(
             Directory(grid, self._settings.identity),
@@ -126,24 +134,32 @@ class AbstractSlotStrategy(Strategy):
             names = clients.names if len(clients.names) == clients.count else None
         else:
             names = self._settings.names or stored.client_names
+        slot_grid = SlotGrid(grid)
         rounds = Rounds(
-            grid=grid,
+            grid=slot_grid,
             clients=clients,
+            inner=InnerStrategy(self._strategy),
             per_slot=self._settings.rounds_per_slot,
-            continued=self._settings.start == "warm",
             timeout_s=timeout,
             quorum=self._settings.train_quorum,
-            train_config=train_config or ConfigRecord(),
             evaluate_config=evaluate_config or ConfigRecord(),
-            evaluate_fn=evaluate_fn,
         )
+
+        def begin(evaluate: EvaluateFunction | None) -> Result:
+            given = {"train_config": train_config, "evaluate_config": evaluate_config, "evaluate_fn": evaluate}
+            passed: dict[str, Any] = {name: value for name, value in given.items() if value is not None} | more
+            return self._strategy.start(
+                grid=slot_grid, initial_arrays=initial, num_rounds=num_rounds, timeout=timeout, **passed
+            )
+
         header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
-        with open_run(run, header) as writer:
-            loop = RunLoop(self._settings, self._strategy, self._source, rounds, writer)
+        with open_run(run, header, extend=True) as writer:
+            loop = RunLoop(self._settings, self._source, rounds, writer, evaluate_fn)
             if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
+            initial = keep_initial_model(run, initial_arrays, slot=loop.slot)
             try:
-                result = loop.play(keep_initial_model(run, initial_arrays, slot=loop.slot))
+                result = loop.play(initial, begin)
             except ConfigurationError:
                 if stored is None and loop.slot == 0:  # nothing is on record: the folder can be used for another try
                     writer.close()
@@ -172,8 +188,12 @@ class AbstractSlotStrategy(Strategy):
     aggregate_evaluate = configure_train
 
 
-SUPPLIED: frozenset[Signal] = frozenset({"reward", "opinions"})
-"""Signals that a selector gets on Flower."""
+SUPPLIED: frozenset[Signal] = frozenset({"reward", "opinions"}) | MEASURED | REPORTED
+"""Signals that a selector can get on Flower; see `fedelect.flower.signals`."""
+
+
+ASKED: frozenset[Signal] = frozenset({"reward", "opinions"}) | REPORTED
+"""Those of them that clients give when they are asked to evaluate."""
 
 
 @final
@@ -205,10 +225,14 @@ class GoalDirected(AbstractSlotStrategy):
         trim: Share of the opinions that "trimmed" cuts off at each end.
         quorum: Share of the clients asked whose opinion is needed; with fewer the slot stays unjudged: the model is
             kept, the selector learns nothing.
+        loss: Name of the metric in the evaluation replies that is the clients' loss, for selectors that need or use
+            losses. None takes the one metric that is plainly it (loss, eval_loss and such).
         survey: How many of the connected clients are asked for their opinion in a slot, drawn anew each time: a number,
             or a share such as 0.2. By default the inner strategy's `fraction_evaluate` if it is below 1, else all, but
             at most 50. The elected are asked too; only the sample enters the average, which is corrected for who was
             asked (not with `privacy`, "median" or "trimmed").
+        survey_every: Ask only in every slot whose number is a multiple of this. In the others a selector that needs
+            opinions learns nothing.
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
@@ -233,7 +257,9 @@ class GoalDirected(AbstractSlotStrategy):
         average: Average = "mean",
         trim: float = 0.2,
         quorum: float = 0.5,
+        loss: str | None = None,
         survey: int | float | None = None,
+        survey_every: int = 1,
         train_quorum: int = 1,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
@@ -251,7 +277,14 @@ class GoalDirected(AbstractSlotStrategy):
             names=None if names is None else tuple(names),
         )
         self._opinion_settings = OpinionSettings(
-            opinion=opinion, average=average, trim=trim, quorum=quorum, privacy=privacy, survey=survey
+            opinion=opinion,
+            average=average,
+            trim=trim,
+            quorum=quorum,
+            privacy=privacy,
+            survey=survey,
+            survey_every=survey_every,
+            loss=loss,
         )
         if selector is None:
             if budget is None:
@@ -263,12 +296,12 @@ class GoalDirected(AbstractSlotStrategy):
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
         self._auto = None
         _check_selector(selector, privacy)
-        if selector.needs and survey is None and setting(strategy, "fraction_evaluate", 1.0) == 0.0:
+        if selector.needs & ASKED and survey is None and read_setting(strategy, "fraction_evaluate", 1.0) == 0.0:
             raise ConfigurationError(
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
                 f"give survey=, the number of clients to ask, or a fraction_evaluate above 0"
             )
-        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings), run)
+        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run)
 
     def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
         if self._auto is None:
@@ -282,7 +315,7 @@ class GoalDirected(AbstractSlotStrategy):
         start = self._settings.start
         selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
         LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
-        source = SelectorSource(selector, self._opinion_settings)
+        source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)
         self._known_source = source
 
@@ -312,9 +345,8 @@ class GoalDirected(AbstractSlotStrategy):
         assert isinstance(source, SelectorSource)
         return source.selector
 
-    def summary(self) -> None:
-        """Log what the run is, what noise there is on opinions, and the inner strategy's own summary."""
-        super().summary()
+    def _log_run(self) -> None:
+        super()._log_run()
         privacy = self._opinion_settings.privacy
         if privacy is not None:
             LOG.info(
@@ -352,11 +384,11 @@ def _check_strategy(strategy: object, start: str) -> None:
         )
     if start == "cold":
         try:
-            copy.deepcopy(strategy)
+            remember_state(strategy)
         except Exception as error:  # whatever its attributes raise
             raise ConfigurationError(
-                f"a cold start begins each slot with a fresh copy of {type(strategy).__name__}, which cannot be "
-                f"copied: {error}; make it copyable, or use start='warm'"
+                f"a cold start begins each slot with {type(strategy).__name__} as it is now, and its attributes cannot "
+                f"be copied: {error}; make them copyable, or use start='warm'"
             ) from error
 
 
@@ -368,9 +400,11 @@ def _check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) 
     if missing:
         raise ConfigurationError(
             f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
-            f"choose a selector that needs rewards or opinions only (`fedelect selectors` lists what each needs)"
+            f"choose another selector (`fedelect selectors` lists what each needs)"
         )
-    if privacy is not None and "opinions" in selector.needs:
+    hidden = sorted(selector.needs & ({"opinions"} | REPORTED))
+    if privacy is not None and hidden:
         raise ConfigurationError(
-            f"{type(selector).__name__} needs each client's opinion, and with `privacy` there is only a noisy average"
+            f"{type(selector).__name__} needs each client's {' and '.join(map(repr, hidden))}, and with `privacy` "
+            f"there is only a noisy average"
         )

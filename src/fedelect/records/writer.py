@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from fedelect.errors import RunError, RunMismatchError
 from fedelect.records.codec import (
     RecordCheck,
@@ -33,12 +35,13 @@ _OURS_BEFORE_THE_HEADER = {LOCK_NAME, HEADER_NAME + TEMPORARY_SUFFIX}
 _SHOWN_DIFFERENCES = 10
 
 
-def open_run(path: str | os.PathLike[str], header: RunHeader) -> "RunWriter":
+def open_run(path: str | os.PathLike[str], header: RunHeader, *, extend: bool = False) -> "RunWriter":
     """Start the run `header` in folder `path`, or take it up where it stopped.
 
     Args:
         path: The run folder; made if it is not there.
         header: What is to be run. Its provenance is kept only when the run is new.
+        extend: Whether a run may be given more slots than it was begun with.
 
     Returns:
         A writer that holds the folder's lock; use it in a `with` statement.
@@ -63,6 +66,11 @@ def open_run(path: str | os.PathLike[str], header: RunHeader) -> "RunWriter":
         if not (folder / HEADER_NAME).exists():
             replace_file(folder / HEADER_NAME, text)
         stored = read_header(folder)
+        if extend and stored.slots < header.slots:
+            longer = msgspec.structs.replace(stored, slots=header.slots)
+            _refuse_other(folder, longer, header)
+            replace_file(folder / HEADER_NAME, encode_header(longer))
+            stored = longer
         _refuse_other(folder, stored, header)
         return RunWriter(folder, stored, lock)
     except BaseException:

@@ -5,7 +5,7 @@ from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordD
 from flwr.clientapp import ClientApp
 
 from elections_app import work
-from fedelect.flower import ELECTION_ACTION, ROUND_KEY, SLOT_KEY, ElectionMod
+from fedelect.flower import ELECTION_ACTION, ElectionMod, read_slot
 
 app = ClientApp()
 
@@ -20,7 +20,8 @@ def share(context: Context, part: str):
 def train(message: Message, context: Context) -> Message:
     """Train the model on the node's own data."""
     inputs, labels = share(context, "train")
-    sent, settings = message.content["config"], context.run_config
+    settings = context.run_config
+    slot, round_ = read_slot(message)
     model = work.train(
         message.content["arrays"]["model"].numpy(),
         inputs,
@@ -30,8 +31,8 @@ def train(message: Message, context: Context) -> Message:
         epochs=settings["epochs"],
         batch=settings["batch"],
         seed=settings["seed"],
-        slot=sent[SLOT_KEY],
-        round_=sent[ROUND_KEY],
+        slot=slot,
+        round_=round_,
         client=int(context.node_config["partition-id"]),
     )
     metrics = MetricRecord({"num-examples": len(labels)})
