@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, Message, MetricRecord
+from flwr.server.strategy import FedAvg as OldFedAvg
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import (
     DifferentialPrivacyServerSideFixedClipping,
@@ -212,8 +213,11 @@ def test_an_opinion_may_be_a_function_of_the_reply(tmp_path: Path) -> None:
         ({"opinion": ""}, "opinion"),
         ({"names": ["a", "b"]}, "2 names for 12 clients"),
         ({"selector": "quick"}, "selector"),
-        ({"selector": BpUcb(clients=N, budget=K, exploration=0.1, seed=1)}, "beliefs"),
-        ({"strategy": "FedAvg"}, "wraps a strategy"),
+        ({"selector": BpUcb(clients=N, budget=K, exploration=0.1, seed=1)}, "the clients' beliefs, .*PeerElected"),
+        ({"strategy": "FedAvg"}, "strategy: got str; allowed: a strategy of flwr.serverapp.strategy"),
+        ({"strategy": OldFedAvg()}, "got FedAvg of the older flwr.server.strategy; .*app of the Message API"),
+        ({"survey_every": 0}, "survey_every: got 0"),
+        ({"loss": ""}, "loss: got ''"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -240,7 +244,7 @@ def test_a_strategy_that_sends_nothing_is_refused(tmp_path: Path) -> None:
         def configure_train(self, server_round: int, arrays: ArrayRecord, config: Any, grid: Grid) -> list[Message]:
             return []
 
-    with pytest.raises(ConfigurationError, match="Silent.configure_train returns no messages"):
+    with pytest.raises(ConfigurationError, match=r"Silent\.configure_train returns no messages"):
         directed(tmp_path / "run", Silent()).start(federation(N)[0], initial_arrays(), num_rounds=L)
     assert not (tmp_path / "run").exists()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAdam, FedAvg, FedMedian, Result, Strategy
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays
@@ -60,7 +60,7 @@ class Saving(Decaying):
         self.summaries += 1
         super().summary()
 
-    def start(  # type: ignore[override]
+    def start(
         self,
         grid: Grid,
         initial_arrays: ArrayRecord,
@@ -275,9 +275,9 @@ def test_a_strategy_sees_errors_as_on_plain_flower(tmp_path: Path) -> None:
     poisoned = next(node for node in grid.nodes if node.name == "site-3")
 
     def poison(message: Message) -> Any:
-        reply = workers[3](message)
+        reply: Any = workers[3](message)
         if message.metadata.message_type == "train":
-            reply["arrays"]["a"] = type(reply["arrays"]["a"])(np.full(3, np.nan))
+            reply["arrays"]["a"] = Array(np.full(3, np.nan))
         return reply
 
     poisoned.answer = poison
@@ -290,7 +290,7 @@ def test_a_strategy_sees_errors_as_on_plain_flower(tmp_path: Path) -> None:
 class Stopping(FedAvg):
     """A `start` that never evaluates and ends early."""
 
-    def start(self, grid: Grid, initial_arrays: ArrayRecord, num_rounds: int = 3, **given: Any) -> Result:
+    def start(self, grid: Grid, initial_arrays: ArrayRecord, num_rounds: int = 3, *args: Any, **given: Any) -> Result:
         arrays = initial_arrays
         for number in range(1, num_rounds):
             replies = grid.send_and_receive(self.configure_train(number, arrays, ConfigRecord(), grid), timeout=5.0)
@@ -311,7 +311,9 @@ def test_a_start_that_never_evaluates_plays_slots_that_are_not_judged(
 
 def test_a_start_that_sends_by_push_and_pull_is_served_too(tmp_path: Path) -> None:
     class Pushing(FedAvg):
-        def start(self, grid: Grid, initial_arrays: ArrayRecord, num_rounds: int = 3, **given: Any) -> Result:
+        def start(
+            self, grid: Grid, initial_arrays: ArrayRecord, num_rounds: int = 3, *args: Any, **given: Any
+        ) -> Result:
             arrays, config = initial_arrays, ConfigRecord()
             for number in range(1, num_rounds + 1):
                 ids = list(grid.push_messages(self.configure_train(number, arrays, config, grid)))

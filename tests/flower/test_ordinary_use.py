@@ -13,7 +13,7 @@ from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
 from fedelect.errors import ConfigurationError
 from fedelect.flower import GoalDirected, read_slot
-from fedelect.flower.strategy import SUPPLIED
+from fedelect.flower.checks import SUPPLIED
 from fedelect.records import read_run
 from fedelect.selectors import AbstractSelector, FixedCohort, QuickInitUcb, RandomCohort, selector_classes
 

@@ -7,7 +7,6 @@ runs from round 1 again, and the rounds that are finished are replayed from the 
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 import msgspec
 from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
@@ -16,10 +15,11 @@ from flwr.serverapp.strategy import Result
 
 from fedelect.backoff import FailureBackoff
 from fedelect.errors import ConfigurationError, NoElection, RunError
-from fedelect.flower.cohort_source import CohortSource, SlotOutcome, SurveyPlan
-from fedelect.flower.exchange import LOG, Answers
+from fedelect.flower.cohort_source import CohortSource, SlotOutcome
+from fedelect.flower.exchange import LOG
 from fedelect.flower.inner import remember_state
-from fedelect.flower.rounds import NOT_CONNECTED, Rounds, SlotTraining, count_bytes
+from fedelect.flower.open_slot import OpenSlot, make_record, sort_members
+from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.saves import (
     History,
     Save,
@@ -34,48 +34,12 @@ from fedelect.flower.saves import (
     unpack_arrays,
 )
 from fedelect.flower.settings import SlotSettings
-from fedelect.loop import skipped_record, slot_record
-from fedelect.records import Measures, RunWriter, SlotRecord
+from fedelect.loop import skipped_record
+from fedelect.records import RunWriter, SlotRecord
 from fedelect.vocabulary import ClientId, Selection
 
 EvaluateFunction = Callable[[int, ArrayRecord], MetricRecord | None]
 """Flower's central evaluation: (round, model) -> metrics."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _OpenSlot:
-    """The slot that is being played.
-
-    Attributes:
-        slot: Its number.
-        begun: When it began, on the monotonic clock.
-        before: The model before it.
-        left_out: Connected clients that are left out after failures.
-        available: How many clients could be elected.
-        selection: Who was elected; None if nobody was.
-        skipped: Why nobody was elected.
-        trained: The training so far; None if nobody was elected.
-        take_back: Gives the inner strategy the state it had before the slot.
-        plan: Who is asked for an opinion.
-        answers: What they answered.
-    """
-
-    slot: int
-    begun: float
-    before: ArrayRecord
-    left_out: tuple[ClientId, ...]
-    available: int
-    selection: Selection | None = None
-    skipped: str = ""
-    trained: SlotTraining | None = None
-    take_back: Callable[[], None] = lambda: None
-    plan: SurveyPlan | None = None
-    answers: Answers = field(default_factory=Answers)
-
-    @property
-    def training(self) -> SlotTraining | None:
-        """The training, if it goes on."""
-        return self.trained if self.trained is not None and self.trained.abandoned is None else None
 
 
 class RunLoop:
@@ -112,7 +76,7 @@ class RunLoop:
         self._backoff = FailureBackoff()
         self._best: tuple[int, float, ArrayRecord] | None = None  # slot, average and model; in a cold start
         self._recorded_names = 0  # names that the header or a record holds
-        self._open: _OpenSlot | None = None
+        self._open: OpenSlot | None = None
         self._configs: tuple[ConfigRecord, ConfigRecord] = ConfigRecord(), ConfigRecord()
         self._round = 0  # rounds that `start` has begun, replayed ones included
         self._in_a_row = 0  # slots in a row that came to nothing
@@ -167,8 +131,7 @@ class RunLoop:
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Let the inner strategy combine the updates of the elected."""
         if self._round <= self._replayed:
-            model = self._model if self._round == self._replayed else None
-            return model, recall_metrics(self._history.train, self._round)
+            return self._model, recall_metrics(self._history.train, self._round)  # models of earlier rounds are gone
         slot, round_ = self._place()
         opened = self._open
         if opened is None or (trained := opened.training) is None:
@@ -248,7 +211,7 @@ class RunLoop:
             left_out = tuple(client for client in there if client not in usable)
         if left_out:
             LOG.info("slot %d: left out after failures: %s", slot, clients.list_names(left_out))
-        opened = _OpenSlot(slot=slot, begun=begun, before=arrays, left_out=left_out, available=len(usable))
+        opened = OpenSlot(slot=slot, begun=begun, before=arrays, left_out=left_out, available=len(usable))
         self._open = opened
         try:
             selection = self._source.decide(slot, usable, arrays, self._rounds)
@@ -282,19 +245,20 @@ class RunLoop:
         if opened.selection is None or opened.trained is None:
             seconds = time.monotonic() - opened.begun
             skipped = skipped_record(self._label, opened.slot, opened.skipped, seconds=seconds)
-            self._finish_slot(opened, skipped, opened.before)
+            self._finish_slot(skipped, opened.before)
             self._count_in_a_row(skipped.note)
             return
         selection, trained = opened.selection, opened.trained
         outcome = self._source.learn(selection, trained, opened.plan, opened.answers, self._rounds)
         self._log(selection, trained, outcome)
-        record = self._make_record(opened, selection, trained, outcome)
-        self._count_failures(opened.slot, trained, outcome)
+        record = make_record(self._label, opened, selection, trained, outcome)
+        failed, succeeded = sort_members(trained, outcome)
+        self._backoff.record(opened.slot, failed=failed, succeeded=succeeded)
         average = outcome.mean_opinion
         if self._cold and average is not None and (self._best is None or average > self._best[1]):
             self._best = selection.slot, average, trained.model
         # A failed survey never undoes training.
-        self._finish_slot(opened, record, opened.before if trained.abandoned is not None else trained.model)
+        self._finish_slot(record, opened.before if trained.abandoned is not None else trained.model)
         self._count_in_a_row(None if outcome.planned else outcome.note)
 
     def _count_in_a_row(self, reason: str | None) -> None:
@@ -305,49 +269,7 @@ class RunLoop:
                 f"see to it, then start the same run again: what is recorded is kept"
             )
 
-    def _make_record(
-        self, opened: _OpenSlot, selection: Selection, trained: SlotTraining, outcome: SlotOutcome
-    ) -> SlotRecord:
-        failed = [client for client, why in trained.failures.items() if why != NOT_CONNECTED]
-        evaluated = outcome.evaluations * count_bytes(trained.model)
-        return slot_record(
-            self._label,
-            selection,
-            arrivals=[trained.arrivals[client] for client in selection.cohort],
-            rounds=trained.rounds,
-            empty_rounds=trained.empty_rounds,
-            note=outcome.note,
-            opinions=outcome.opinions,
-            mean_opinion=outcome.mean_opinion,
-            reward=outcome.reward,
-            reward_noise=outcome.reward_noise,
-            signals=outcome.signals,
-            available=opened.available,
-            failed=tuple(sorted(failed)),
-            left_out=opened.left_out,
-            measures=Measures(
-                evaluations=outcome.evaluations,
-                bytes_down=trained.bytes_down + evaluated,
-                bytes_up=trained.bytes_up,
-            ),
-            seconds=time.monotonic() - opened.begun,
-        )
-
-    def _count_failures(self, slot: int, trained: SlotTraining, outcome: SlotOutcome) -> None:
-        """Leave failing members out of the next slots.
-
-        If nobody failed and the slot was abandoned, the whole cohort is left out of the next one, so that another is
-        elected. A member that is not connected is no failure, and changes the next choice by itself.
-        """
-        failed = [client for client, arrived in trained.arrivals.items() if not arrived and client in trained.failures]
-        failed = [client for client in failed if trained.failures[client] != NOT_CONNECTED]
-        abandoned = outcome.note is not None and not outcome.planned
-        if not failed and abandoned and NOT_CONNECTED not in trained.failures.values():
-            failed = list(trained.arrivals)
-        succeeded = [client for client, arrived in trained.arrivals.items() if arrived and client not in failed]
-        self._backoff.record(slot, failed=failed, succeeded=succeeded)
-
-    def _finish_slot(self, opened: _OpenSlot, record: SlotRecord, model: ArrayRecord) -> None:
+    def _finish_slot(self, record: SlotRecord, model: ArrayRecord) -> None:
         """Write the save, then the record."""
         names = self._rounds.clients.names
         joined = tuple(enumerate(names))[self._recorded_names :]

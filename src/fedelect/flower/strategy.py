@@ -14,9 +14,10 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_run_folder
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.exchange import LOG
-from fedelect.flower.inner import InnerStrategy, read_setting, remember_state
+from fedelect.flower.inner import InnerStrategy, read_setting
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
@@ -31,12 +32,10 @@ from fedelect.flower.settings import (
     read_stored_header,
     selector_label,
 )
-from fedelect.flower.signals import MEASURED, REPORTED
 from fedelect.flower.slot_grid import SlotGrid
-from fedelect.loop import check_fits
 from fedelect.records import RunHeader, open_run
 from fedelect.selectors import AbstractSelector, recommended
-from fedelect.vocabulary import Signal, as_int
+from fedelect.vocabulary import as_int
 
 
 class AbstractSlotStrategy(Strategy):
@@ -56,7 +55,7 @@ class AbstractSlotStrategy(Strategy):
         source: CohortSource | None,
         run: str | os.PathLike[str] | None,
     ) -> None:
-        _check_strategy(strategy, settings.start)
+        check_strategy(strategy, settings.start)
         self._strategy = strategy
         self._settings = settings
         self._known_source = source
@@ -188,14 +187,6 @@ class AbstractSlotStrategy(Strategy):
     aggregate_evaluate = configure_train
 
 
-SUPPLIED: frozenset[Signal] = frozenset({"reward", "opinions"}) | MEASURED | REPORTED
-"""Signals that a selector can get on Flower; see `fedelect.flower.signals`."""
-
-
-ASKED: frozenset[Signal] = frozenset({"reward", "opinions"}) | REPORTED
-"""Those of them that clients give when they are asked to evaluate."""
-
-
 @final
 class GoalDirected(AbstractSlotStrategy):
     """Lets a selector decide who trains; any other strategy of Flower's Message API aggregates.
@@ -295,7 +286,7 @@ class GoalDirected(AbstractSlotStrategy):
         if budget is not None or clients is not None:
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
         self._auto = None
-        _check_selector(selector, privacy)
+        check_selector(selector, privacy)
         if selector.needs & ASKED and survey is None and read_setting(strategy, "fraction_evaluate", 1.0) == 0.0:
             raise ConfigurationError(
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
@@ -369,42 +360,3 @@ class _AutoSelector:
 
 
 _SETTLED_S, _LOOK_EVERY_S = 3.0, 0.5  # nodes of one federation come within seconds
-
-
-def new_run_folder(parent: Path = Path("fedelect-runs")) -> Path:
-    """Return the path of a new run folder: the next number in `parent`, below the current folder."""
-    taken = [int(entry.name) for entry in parent.iterdir() if entry.name.isdecimal()] if parent.is_dir() else []
-    return (parent / f"{max(taken, default=0) + 1:03d}").absolute()
-
-
-def _check_strategy(strategy: object, start: str) -> None:
-    if not isinstance(strategy, Strategy):
-        raise ConfigurationError(
-            f"what plays slots wraps a strategy of flwr.serverapp.strategy, got {type(strategy).__name__}"
-        )
-    if start == "cold":
-        try:
-            remember_state(strategy)
-        except Exception as error:  # whatever its attributes raise
-            raise ConfigurationError(
-                f"a cold start begins each slot with {type(strategy).__name__} as it is now, and its attributes cannot "
-                f"be copied: {error}; make them copyable, or use start='warm'"
-            ) from error
-
-
-def _check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -> None:
-    if not isinstance(selector, AbstractSelector):
-        raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
-    check_fits(selector, "fa", selector_label(selector))
-    missing = sorted(selector.needs - SUPPLIED)
-    if missing:
-        raise ConfigurationError(
-            f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
-            f"choose another selector (`fedelect selectors` lists what each needs)"
-        )
-    hidden = sorted(selector.needs & ({"opinions"} | REPORTED))
-    if privacy is not None and hidden:
-        raise ConfigurationError(
-            f"{type(selector).__name__} needs each client's {' and '.join(map(repr, hidden))}, and with `privacy` "
-            f"there is only a noisy average"
-        )
