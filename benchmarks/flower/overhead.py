@@ -137,9 +137,10 @@ class _Clock:
         self.monotonic, self.sleep = monotonic, sleep
 
 
-def in_a_process(kind: str, slots: int) -> list[dict[str, float]]:
-    code = f"from overhead import measure; import json; print('RESULT', json.dumps(measure({kind!r}, {slots})))"
-    paths = os.pathsep.join([str(ROOT / "benchmarks" / "flower"), str(ROOT / "examples" / "flower")])
+def in_a_process(call: str) -> Any:
+    """Return the result of `module.function(...)` of this folder, in a process with a Flower home of its own."""
+    code = f"import json, {call.partition('.')[0]}; result = {call}; print('RESULT', json.dumps(result))"
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "benchmarks/flower", "examples/flower"))
     with tempfile.TemporaryDirectory() as home:
         quiet = {"FLWR_HOME": home, "FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
         environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | quiet
@@ -149,8 +150,7 @@ def in_a_process(kind: str, slots: int) -> list[dict[str, float]]:
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         raise RuntimeError(done.stderr[-3000:])
-    found: list[dict[str, float]] = json.loads(lines[0].removeprefix("RESULT "))
-    return found
+    return json.loads(lines[0].removeprefix("RESULT "))
 
 
 def main() -> None:
@@ -161,7 +161,7 @@ def main() -> None:
     rows: dict[str, list[dict[str, float]]] = {"FedAvg": [], "GoalDirected(FedAvg)": []}
     for _ in range(given.repeats):
         for kind in rows:
-            rows[kind] += in_a_process(kind, given.slots + LEFT_OUT)
+            rows[kind] += in_a_process(f"overhead.measure({kind!r}, {given.slots + LEFT_OUT})")
     print(f"\n{given.repeats} runs of {given.slots} slots each, N = {N}, K = {K}, {L} rounds a slot\n")
     print("| strategy | seconds a slot: median | middle half | in our own methods: median | share of the slot |")
     print("| --- | --- | --- | --- | --- |")

@@ -1,6 +1,5 @@
 """The example with real peers: SuperLink, six SuperNodes and six peers as processes, TLS everywhere, end to end."""
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -11,29 +10,20 @@ from pathlib import Path
 
 import pytest
 from flwr.app import ConfigRecord
+from tests.flower.engine_kit import EXAMPLE, by_slot, loopback
 from tests.flower.server_view import Fields, Received, complaints, stored_leaks
 from tests.leaks import peer_secrets
 
 from fedelect.datasets import load_dataset
-from fedelect.records import SlotRecord, read_run
 from fedelect.runtime.identity import member_names
 from fedelect.runtime.roster import read_roster
 from fedelect.scenario import parse_scenario
 from fedelect.simulator import Plan, simulate, specify_selectors
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "flower"
 DEADLINE_S = 2400.0  # some minutes on a machine that has nothing else to do
 SLOTS, SEED = 4, 3  # three slots of cold start, and one by index
 TRAINING: Fields = {"arrays": {"model": "float64 [65, 10] numpy.ndarray"}, "metrics": {"num-examples": int}}
 pytestmark = pytest.mark.integration
-
-sys.path.append(str(EXAMPLE))
-loopback = importlib.import_module("loopback")
-
-
-def by_slot(folder: Path) -> list[SlotRecord]:
-    return sorted(read_run(folder).records, key=lambda record: record.slot)
 
 
 @pytest.fixture

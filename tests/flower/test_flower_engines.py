@@ -1,50 +1,21 @@
 """Flower's own engines: the simulation engine, and a deployment with TLS in which processes are killed."""
 
-import importlib
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.flower.engine_kit import EXAMPLE, ROOT, by_slot, loopback, wait_until
 
 from fedelect.datasets import load_dataset
-from fedelect.records import SlotRecord, read_run, to_array
+from fedelect.records import read_run, to_array
 from fedelect.rules import cold_start_groups
 from fedelect.simulator import Plan, simulate, specify_selectors
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "flower"
-pytestmark = pytest.mark.integration
-
-
-sys.path.append(str(EXAMPLE))
-loopback = importlib.import_module("loopback")
-
-
-@pytest.fixture(autouse=True)
-def no_process_left_behind(tmp_path: Path) -> Iterator[None]:
-    yield
-    homes = [tmp_path / "home", tmp_path / "flower" / "home"]
-    until = time.monotonic() + 30
-    while left := [loopback.command_of(pid) for home in homes for pid in loopback.family(home)]:
-        assert time.monotonic() < until, f"left behind: {left}"
-        time.sleep(0.5)
-
-
-def by_slot(folder: Path) -> list[SlotRecord]:
-    return sorted(read_run(folder).records, key=lambda record: record.slot)
-
-
-def wait_until(what: Callable[[], bool], *, deadline_s: float) -> None:
-    until = time.monotonic() + deadline_s
-    while not what():
-        assert time.monotonic() < until, f"not within {deadline_s:g} s"
-        time.sleep(0.2)
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("no_process_left_behind")]
 
 
 def finished_slots(folder: Path) -> int:

@@ -1,10 +1,13 @@
 """Stable names for nodes that come, go and come back."""
 
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from flwr.app import ConfigRecord, Error, Message, RecordDict
+from flwr.serverapp import Grid
 from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_arrays
 from tests.flower.test_goal_directed import L, N, directed
 
@@ -81,6 +84,68 @@ def test_of_two_nodes_with_one_name_the_last_to_come_counts(caplog: pytest.LogCa
     new = FakeNode(node_id=4, name="site", registered="2026-01-01T00:01:00+00:00")
     assert Directory(FakeGrid([new, old])).present() == {"site": 4}
     assert "two nodes are called site: 4 counts, 9 does not" in caplog.text
+
+
+def test_while_the_same_nodes_are_there_they_are_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid, _ = federation(12)
+    described: list[int] = []
+    get_nodes = grid.get_nodes
+
+    def count() -> list[Any]:
+        described.append(len(grid.nodes))
+        return get_nodes()
+
+    monkeypatch.setattr(grid, "get_nodes", count)
+    clients = Clients(Directory(grid), 20)
+    for _ in range(3):
+        there = clients.locate()
+        assert list(there) == list(range(12))
+        there.clear()  # what was returned is the caller's own
+    gone = grid.nodes.pop()
+    assert len(clients.locate()) == len(clients.locate()) == 11
+    grid.nodes += [gone, FakeNode(node_id=2000, name="site-12")]
+    assert len(clients.locate()) == len(clients.locate()) == 13
+    assert described == [12, 11, 13]
+
+
+def test_of_two_nodes_with_one_name_the_one_that_was_restarted_last_counts_although_neither_left() -> None:
+    one, other = FakeNode(node_id=9, name="site"), FakeNode(node_id=4, name="site", registered="2026-01-02T00:00:00")
+    directory = Directory(FakeGrid([one, other]))
+    assert directory.present() == {"site": 4}
+    one.registered = "2026-01-03T00:00:00"
+    assert directory.present() == {"site": 9}
+
+
+class OlderGrid:
+    """A grid of a Flower without `get_nodes`, around a fake one."""
+
+    def __init__(self, grid: FakeGrid) -> None:
+        self._grid = grid
+
+    def get_node_ids(self) -> list[int]:
+        return self._grid.get_node_ids()
+
+    def push_messages(self, messages: Iterable[Message]) -> list[str]:
+        return self._grid.push_messages(messages)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
+        return self._grid.pull_messages(message_ids)
+
+
+def test_where_flower_shows_ids_alone_nodes_say_their_names_or_are_known_by_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    federation(1)
+    nodes = [calls_itself("berlin"), calls_itself(None), FakeNode(node_id=3, name="not shown")]
+    grid = FakeGrid(nodes)
+    directory = Directory(cast(Grid, OlderGrid(grid)))
+    names = {"3": 3, str(nodes[1].node_id): nodes[1].node_id, "berlin": nodes[0].node_id}
+    assert list(directory.present().items()) == list(names.items()) == list(directory.present().items())
+    assert caplog.text.count("this version of Flower shows no names") == 1 and "introduce(app)" in caplog.text
+    assert len(grid.sent) == 3 and not directory.nameless and not directory.registered
+    assert Directory(cast(Grid, OlderGrid(grid)), "node-id").present().keys() == set(map(str, grid.get_node_ids()))
+    with pytest.raises(ConfigurationError, match="does not show a ServerApp the keys"):
+        Directory(cast(Grid, OlderGrid(grid)), "key")
 
 
 def test_a_stranger_takes_no_part_once_all_clients_are_known(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,12 +4,16 @@ A node id is no identity: a SuperNode without a registered key gets a new one ea
 order, from the registration (`flwr supernode register --name`), from what the node says of itself when asked (see
 `fedelect.flower.introduce`), and in the simulation engine, whose nodes come and go with the run, from the order in
 which they were registered, which is that of their partition ids. A node without a name takes no part.
+
+Versions of Flower whose grid has no `get_nodes` show node ids alone. There a node's name is what it says of itself,
+else its node id.
 """
 
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
@@ -74,31 +78,56 @@ class Directory:
 
     def __init__(self, grid: Grid, identity: IdentitySource = "auto") -> None:
         self._grid = grid
+        self._described = hasattr(grid, "get_nodes")  # else an older Flower, which shows node ids alone
+        if identity == "key" and not self._described:
+            raise ConfigurationError(
+                'identity="key": this version of Flower does not show a ServerApp the keys of its nodes; '
+                'install a newer one, or leave identity at "auto" and call fedelect.flower.introduce(app) in the '
+                "client app"
+            )
         self._identity = identity
         self._names: dict[int, str | None] = {}  # by node id; an id never changes hands
         self._silent: dict[int, int] = {}  # by node id, how often it was asked in vain
         self._introduced: set[int] = set()  # ids of nodes whose name is but their own word
         self._impostors: set[int] = set()  # those of them that gave a registered name
         self._registered: set[str] = set()  # names that are more than a node's word
+        self._found: dict[str, int] = {}  # the last result of `present`
+        self._found_for: frozenset[int] | None = None  # the ids it holds for; None if it must be found anew
 
-    def present(self) -> dict[str, int]:
+    def present(self) -> Mapping[str, int]:
         """Name -> node id of every node that is connected and has a name, in order of names.
 
         Of two nodes with one name the last to come counts: the other is, most likely, its predecessor that has not
         been declared lost yet. But a name that a node only says it has never counts where that name is registered,
         whether the registered node is there or not.
+
+        While the same nodes are connected, the same object is returned, at the cost of a look at their ids.
         """
-        nodes: list[Any] = list(self._grid.get_nodes())
+        if self._found_for is None or self._found_for != frozenset(self._grid.get_node_ids()):
+            self._find()
+        return self._found
+
+    def _find(self) -> None:
+        nodes = self._list_nodes()
         self._learn([node for node in nodes if node.node_id not in self._names])
         found: dict[str, int] = {}
+        settled = all(node.node_id in self._names for node in nodes)
         for node in sorted(nodes, key=lambda node: (node.last_activated_at or node.registered_at, node.node_id)):
             name = self._names.get(node.node_id)
             if name is None or self._is_impostor(node.node_id, name):
                 continue
             if name in found:
                 LOG.warning("two nodes are called %s: %s counts, %s does not", name, node.node_id, found[name])
+                settled = False  # which of them came last may change, although both are connected
             found[name] = node.node_id
-        return {name: found[name] for name in sort_names(found)}
+        self._found = {name: found[name] for name in sort_names(found)}
+        self._found_for = frozenset(node.node_id for node in nodes) if settled else None
+
+    def _list_nodes(self) -> Sequence[FlowerNode]:
+        if self._described:
+            nodes: list[FlowerNode] = list(self._grid.get_nodes())
+            return nodes
+        return [_BareNode(node_id) for node_id in self._grid.get_node_ids()]
 
     @property
     def nameless(self) -> list[int]:
@@ -113,6 +142,7 @@ class Directory:
     def recall(self, registered: Iterable[str]) -> None:
         """Go on with the registered names of a saved run."""
         self._registered |= set(registered)
+        self._found_for = None
 
     def _is_impostor(self, node_id: int, name: str) -> bool:
         if node_id not in self._introduced or name not in self._registered:
@@ -139,6 +169,8 @@ class Directory:
             known = {node.node_id: node.name for node in nodes if node.name}
             said = self._introductions([node.node_id for node in nodes if not node.name])
             self._introduced |= set(said)
+            if not self._described:
+                said = _name_by_id(said)
             known |= said
         for node_id, name in known.items():
             if name and not _is_name(name):
@@ -170,6 +202,29 @@ class Directory:
         return names
 
 
+@dataclass(frozen=True, slots=True)
+class _BareNode:
+    """A node of which nothing is known but its id."""
+
+    node_id: int
+    name: str = ""
+    public_key: bytes = b""
+    registered_at: str = ""
+    last_activated_at: str = ""
+    heartbeat_interval: float = 0.0
+
+
+def _name_by_id(said: Mapping[int, str | None]) -> dict[int, str | None]:
+    """Return the names that nodes gave, and for those that gave none their node id."""
+    if not all(said.values()):
+        LOG.warning(
+            "this version of Flower shows no names, and some client apps say none: those nodes are known by their id, "
+            "which is another when they restart; call fedelect.flower.introduce(app) in the client app, or install a "
+            "newer Flower"
+        )
+    return {node_id: name or str(node_id) for node_id, name in said.items()}
+
+
 _LONGEST_NAME = 100
 _NAMES = f"allowed: up to {_LONGEST_NAME} printable characters; it takes no part"
 
@@ -196,6 +251,8 @@ class Clients:
     def __init__(self, directory: Directory, count: int, names: Iterable[str] = ()) -> None:
         self._directory = directory
         self._refused: set[str] = set()
+        self._present: Mapping[str, int] | None = None  # what `_there` was made from
+        self._there: dict[ClientId, int] = {}  # the last result of `locate`
         self._numbers: dict[str, ClientId] = {}
         self.count = count
         self.recall(names)
@@ -203,6 +260,7 @@ class Clients:
     def recall(self, names: Iterable[str], registered: Iterable[str] = ()) -> None:
         """Go on with the numbers of a saved run, and with the names that were registered in it."""
         self._directory.recall(registered)
+        self._present = None
         self._numbers = {}
         for name in names:
             if name in self._numbers:
@@ -229,6 +287,13 @@ class Clients:
     def locate(self) -> dict[ClientId, int]:
         """Client number -> node id of those that are there; names not seen before get the next free number."""
         present = self._directory.present()
+        if present is not self._present:
+            self._number(present)
+            there = {self._numbers[name]: node_id for name, node_id in present.items() if name in self._numbers}
+            self._present, self._there = present, dict(sorted(there.items()))
+        return dict(self._there)
+
+    def _number(self, present: Iterable[str]) -> None:
         for name in present:
             if name in self._numbers or name in self._refused:
                 continue
@@ -237,8 +302,6 @@ class Clients:
             else:
                 self._refused.add(name)
                 LOG.warning("%s takes no part: all %d clients have been seen and it is none", name, self.count)
-        there = {self._numbers[name]: node_id for name, node_id in present.items() if name in self._numbers}
-        return dict(sorted(there.items()))
 
     def missing(self, there: Iterable[ClientId]) -> str:
         """Which of the N clients are not there, in words."""
