@@ -36,7 +36,7 @@ from fedelect.flower.saves import (
 from fedelect.flower.settings import SlotSettings
 from fedelect.loop import skipped_record
 from fedelect.records import RunWriter, SlotRecord
-from fedelect.vocabulary import ClientId, Selection
+from fedelect.vocabulary import Selection
 
 EvaluateFunction = Callable[[int, ArrayRecord], MetricRecord | None]
 """Flower's central evaluation: (round, model) -> metrics."""
