@@ -1,6 +1,6 @@
 """Selectors ranked where what every cohort is worth is known."""
 
-from fedelect.bench.figures import Figures, figures_of, paired_difference
+from fedelect.bench.figures import Figures, figures_of
 from fedelect.bench.play import Elections, Environment, Player, play_together
 from fedelect.bench.selectors import Ranked, Ranking, rank_selectors, shipped_worlds
 from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, fixed, left_out
@@ -19,7 +19,6 @@ __all__ = [
     "figures_of",
     "fixed",
     "left_out",
-    "paired_difference",
     "play_together",
     "rank_selectors",
     "shipped_worlds",
