@@ -9,10 +9,10 @@ import pytest
 from tests.worlds import digits, half, silent, tiny
 
 from fedelect.analytics import accuracy, survey
-from fedelect.errors import ConfigurationError, NoElection
-from fedelect.federation import Job, Model, PlainEngine, Scores, Training, initial_model, train
+from fedelect.errors import ConfigurationError, NoElection, UnmeasuredError
+from fedelect.federation import Engine, Job, Model, PlainEngine, Scores, Training, initial_model, train
 from fedelect.federation.linear.model import LOSSES, mean_loss
-from fedelect.loop import Replica, check_fits, play_slot
+from fedelect.loop import FrameworkName, Replica, check_fits, play_slot
 from fedelect.records import SlotRecord
 from fedelect.scenario import Scenario, build_scenario
 from fedelect.selectors import (
@@ -28,7 +28,7 @@ from fedelect.selectors import (
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.simulator import PeerElection
-from fedelect.vocabulary import EXTRA_SIGNALS
+from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Selection
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +243,39 @@ def test_a_selector_is_told_the_extra_signals_it_needs_and_no_others(world: Scen
     assert record.signals.seconds is not None
     timed = tuple(client for client, seconds in enumerate(record.signals.seconds) if seconds is not None)
     assert timed == record.cohort
+
+
+class Curious(AbstractSelector):
+    """Elects clients 0 and 1, and keeps what it was told."""
+
+    uses = frozenset({"loss", "sizes", "upload_s"})
+    told: Feedback | None = None
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return (0, 1), ()
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        self.told = feedback
+
+
+def test_a_selector_is_told_the_optional_signals_that_the_engine_knows(world: Scenario) -> None:
+    def tell(engine: Engine, framework: FrameworkName) -> set[str]:
+        curious = Curious(clients=6, budget=2, seed=1)
+        replica = Replica("c", 0, world, curious)
+        play_slot([replica], slot=1, framework=framework, seed=5, engine=engine, opinion=lambda scores, labels: 0.5)
+        assert curious.told is not None
+        return set(curious.told.per_client()) - {"opinions", "beliefs"}
+
+    everything = TableEngine(dict.fromkeys(itertools.combinations(range(6), 2), 0.5))
+    assert tell(PLAIN, "fa") == {"loss", "sizes", "upload_s"}
+    assert tell(everything, "fa") == {"sizes", "upload_s"}  # it measures no losses
+    assert tell(SizelessEngine(everything.rewards), "fa") == {"sizes"}
+    assert tell(PLAIN, "da") == set()  # no server
+
+
+class SizelessEngine(TableEngine):
+    def model_bits(self, scenario: Scenario) -> int:
+        raise UnmeasuredError("nobody knows the size of a model")
 
 
 def test_losses_are_those_of_the_trained_model_on_each_clients_own_samples(world: Scenario) -> None:

@@ -4,7 +4,8 @@ A message says what was wrong, what was got and what to do. The tree:
 
     FedelectError
     ├── ConfigurationError        a parameter, scenario or selector name that cannot be used   (ValueError)
-    │   └── BudgetError           more clients to elect than there are
+    │   ├── BudgetError           more clients to elect than there are
+    │   └── UnmeasuredError       an engine does not know a quantity that a selector asks for
     ├── FeedbackError             feedback that does not fit the question                      (ValueError)
     │   └── MissingSignalError    the selector needs a signal that the feedback lacks
     ├── StaleSelectionError       a selection that is not, or no longer, the open one
@@ -34,6 +35,10 @@ class ConfigurationError(FedelectError, ValueError):
 
 class BudgetError(ConfigurationError):
     """More clients to elect than there are, or none."""
+
+
+class UnmeasuredError(ConfigurationError):
+    """An engine does not know a quantity (losses, the size of a model) that a selector asks for."""
 
 
 class FeedbackError(FedelectError, ValueError):

@@ -7,21 +7,33 @@ that trains is a parameter: the plain loop, a fast engine or an atlas. Drivers t
 peers) use the pieces: `conclude_slot`, `slot_record`, `skipped_record`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from fedelect.analytics import OpinionFunction, accuracy, democratized_feedback, federated_feedback, judge
-from fedelect.errors import ConfigurationError, FedelectError, MissingSignalError, NoElection, SelectorError
-from fedelect.federation import Engine, Job, MeasuresLosses, Model, Training
+from fedelect.errors import (
+    ConfigurationError,
+    FedelectError,
+    MissingSignalError,
+    NoElection,
+    SelectorError,
+    UnmeasuredError,
+)
+from fedelect.federation import ClientLosses, Engine, Job, MeasuresLosses, Model, Training
 from fedelect.records import Exchange, Signals, SlotRecord, from_array
 from fedelect.scenario import Scenario, simulated_signals
 from fedelect.selectors import AbstractSelector
 from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Floats, Selection, Signal
 
 FrameworkName = Literal["fa", "da"]
+
+_T = TypeVar("_T")
+
+_LOSSES = frozenset({"loss", "loss_rms"})
+_TIMES = frozenset({"seconds", "upload_s"})  # these depend on the size of a model
 
 SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
     "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
@@ -119,7 +131,7 @@ def play_slot(
             records.append(skipped_record(replica.label, slot, str(selection), trial=replica.trial))
             continue
         training, opinions = results[index]
-        extra = _extra_signals(replica, selection, training, seed, engine)
+        extra = _extra_signals(replica, selection, training, framework, seed, engine)
         feedback, exchange = _digest(replica, framework, opinions, extra)
         note = _conclude(replica, selection, feedback)
         if replica.scenario.config.start == "warm":
@@ -245,30 +257,52 @@ def _train_and_survey(
 
 
 def _extra_signals(
-    replica: Replica, selection: Selection, training: Training, seed: int, engine: Engine
+    replica: Replica, selection: Selection, training: Training, framework: FrameworkName, seed: int, engine: Engine
 ) -> dict[Signal, Floats]:
-    """(N,) those of `EXTRA_SIGNALS` that this replica's selector needs; nothing else is computed."""
-    needs = replica.selector.needs & EXTRA_SIGNALS.keys()
-    if not needs:
+    """(N,) those of `EXTRA_SIGNALS` that this replica's selector needs or uses; nothing else is computed.
+
+    An optional signal is left out where the engine does not know it.
+    """
+    scenario, model, needs = replica.scenario, training.model, replica.selector.needs
+    wanted = (needs | replica.selector.uses) & SUPPLIES[framework] & EXTRA_SIGNALS.keys()
+    if not wanted:
         return {}
-    bits = engine.model_bits(replica.scenario) if isinstance(engine, SizesModels) else 8 * training.model.nbytes
-    world = simulated_signals(
-        replica.scenario,
+    signals = simulated_signals(
+        scenario,
         selection.cohort,
-        model_bits=bits,
+        model_bits=_measure(lambda: model_bits(scenario, model, engine), needed=bool(needs & _TIMES)),
         seed=seed,
         trial=replica.trial,
         slot=selection.slot,
     )
-    if needs & {"loss", "loss_rms"}:
-        if not isinstance(engine, MeasuresLosses):
-            raise ConfigurationError(
-                f"selector {replica.label!r} needs the clients' losses, which the engine {engine.name!r} does not "
-                f"measure; use another engine, or choose another selector"
-            )
-        losses = engine.losses(replica.scenario, training.model)
-        world |= {"loss": losses.mean, "loss_rms": losses.rms}
-    return {name: world[name] for name in EXTRA_SIGNALS if name in needs}
+    if wanted & _LOSSES:
+        losses = _measure(lambda: _losses(replica, model, engine), needed=bool(needs & _LOSSES))
+        signals |= {} if losses is None else {"loss": losses.mean, "loss_rms": losses.rms}
+    return {name: signals[name] for name in EXTRA_SIGNALS if name in wanted and name in signals}
+
+
+def _measure(measure: Callable[[], _T], *, needed: bool) -> _T | None:
+    """Call `measure`; None if the engine does not know the quantity and no selector needs it."""
+    try:
+        return measure()
+    except UnmeasuredError:
+        if needed:
+            raise
+        return None
+
+
+def model_bits(scenario: Scenario, model: Model, engine: Engine) -> int:
+    """Size of a model as it is sent, bits."""
+    return engine.model_bits(scenario) if isinstance(engine, SizesModels) else 8 * model.nbytes
+
+
+def _losses(replica: Replica, model: Model, engine: Engine) -> ClientLosses:
+    if not isinstance(engine, MeasuresLosses):
+        raise UnmeasuredError(
+            f"selector {replica.label!r} needs the clients' losses, which the engine {engine.name!r} does not "
+            f"measure; use another engine, or choose another selector"
+        )
+    return engine.losses(replica.scenario, model)
 
 
 def _digest(

@@ -40,6 +40,9 @@ EXTRA_SIGNALS: dict[Signal, str] = {
 }
 """Signals that selectors of the literature need; fields of `Feedback`, shape (N,), nan where a client gave none."""
 
+SIGNALS: tuple[Signal, ...] = ("reward", "opinions", "beliefs", *EXTRA_SIGNALS)
+"""All signals."""
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:

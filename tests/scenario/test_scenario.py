@@ -1,3 +1,5 @@
+from typing import Literal
+
 import msgspec
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from fedelect.scenario import (
     ScenarioConfig,
     build_scenario,
     draw_arrivals,
+    draw_failures,
 )
 from fedelect.seeds import stream
+
+
+TEST = [label % 3 for label in range(60)]
 
 
 def build(draw: int = 0, **keys: object) -> Scenario:
@@ -73,3 +79,26 @@ def test_arrivals_have_a_row_for_each_round_and_a_column_for_each_member() -> No
     wide = draw_arrivals(scenario, (1, 4, 6), seed=9, trial=1, slot=2)
     assert wide.shape == (15, 3)
     assert np.array_equal(wide[:, 1:2], draw_arrivals(scenario, (4,), seed=9, trial=1, slot=2))
+
+
+def test_where_nothing_is_flawed_the_clean_test_shares_are_the_same_arrays() -> None:
+    scenario = build()
+    assert scenario.flaws == {} and not scenario.flawed.any() and scenario.flawed.shape == (8,)
+    assert all(
+        one is other for one, other in zip(scenario.clean_test_inputs, scenario.test_inputs, strict=True)
+    ) and all(one is other for one, other in zip(scenario.clean_test_labels, scenario.test_labels, strict=True))
+    assert scenario.at(1) is scenario is scenario.at(1000)
+    assert draw_failures(scenario, (1, 4), seed=1, trial=0, slot=1).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("test_share", ["global", "own"])
+def test_the_global_test_set_is_the_whole_test_part_of_the_data(test_share: Literal["global", "own"]) -> None:
+    scenario = build(data=DataConfig(iid_clients=2, samples=(5, 30), test_share=test_share))
+    rng = stream(0, "toy data")
+    rng.integers(0, 256, (300, 6))
+    rows = {(*row, label) for row, label in zip(rng.random((60, 6)).astype(np.float32).tolist(), TEST, strict=True)}
+    held = zip(scenario.global_test_inputs.tolist(), scenario.global_test_labels.tolist(), strict=True)
+    assert {(*row, label) for row, label in held} == rows
+    assert scenario.global_test_inputs.shape == (60, 6) and scenario.global_test_inputs.dtype == np.float32
+    if test_share == "global":  # held once
+        assert all(np.shares_memory(own, scenario.global_test_inputs) for own in scenario.test_inputs)

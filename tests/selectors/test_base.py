@@ -229,6 +229,30 @@ def test_overriding_a_method_of_the_contract_is_refused_at_definition(name: str,
     type("Deliberate", (Greedy,), {name: lambda self, *told: None}, overrides=[name])
 
 
+@pytest.mark.parametrize(
+    ("signals", "says"),
+    [
+        ({"uses": frozenset({"reward"})}, "Odd has 'reward' in `needs` and in `uses`; a signal is needed or optional"),
+        ({"uses": frozenset({"losses"})}, "Odd names the signal 'losses'; there are reward, opinions, beliefs, loss,"),
+        ({"needs": frozenset({"opinion"})}, "Odd names the signal 'opinion'"),
+    ],
+)
+def test_signals_named_twice_or_unknown_are_refused_at_definition(signals: dict[str, Any], says: str) -> None:
+    with pytest.raises(SelectorError, match=says):
+        type("Odd", (Greedy,), signals)
+
+
+class CuriousGreedy(Greedy):
+    uses = frozenset({"loss"})
+
+
+def test_feedback_without_an_optional_signal_is_accepted() -> None:
+    selector = CuriousGreedy(clients=4, budget=2, seed=7)
+    selector.tell(selector.ask(), Feedback(reward=0.5))
+    selector.tell(selector.ask(), Feedback(reward=0.5, loss=np.ones(4)))
+    assert selector.arrays["pulls"].sum() == 4
+
+
 def _fail(selector: AbstractSelector, feedback: Feedback) -> None:
     selector.arrays["mean"][:] = 9.0
     raise ZeroDivisionError("by design")

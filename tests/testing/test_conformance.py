@@ -189,6 +189,31 @@ class StopsAtNan(Broken):
         self._told = float(int(feedback.opinions.sum()))
 
 
+class ReliesOnAnOptionalSignal(Broken):
+    uses = frozenset({"loss", "sizes"})
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        if feedback.sizes is not None:
+            assert feedback.loss is not None
+
+
+class RemembersAnOptionalSignal(Broken):
+    """Its state is that of the last loss told, which it does not save."""
+
+    uses = frozenset({"loss"})
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return super()._choose(slot + 1000 * getattr(self, "_seen", 0), available)
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        self._seen = int(feedback.loss is None)
+
+
+class TakesWhatItDoesNotDeclare(Broken):
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        assert feedback.seconds is not None
+
+
 def _factory(kind: type[Broken]) -> Factory:
     return lambda n, k, seed: kind(clients=n, budget=k, seed=seed)
 
@@ -233,6 +258,9 @@ FAILS_IN = {
     ReusesSlots: "abandoned slots are not reused",
     AsksAnew: "an open ask is asked again",
     StopsAtNan: "missing opinions are accepted",
+    ReliesOnAnOptionalSignal: "optional signals may be missing",
+    RemembersAnOptionalSignal: "optional signals may be missing",
+    TakesWhatItDoesNotDeclare: "optional signals may be missing",
 }
 
 

@@ -1,6 +1,6 @@
 """Rewards of a warm run: what a slot gained against what was to be expected.
 
-In a warm run the model improves from slot to slot, whoever trains. A selector that is told the bare average opinion
+In a warm run the model improves from slot to slot with any cohort. A selector that is told the bare average opinion
 takes late cohorts for good ones. It is told 0.5 + gain instead, in units of opinion, where
 
     gain = average opinion of the slot - forecast from the slots before it

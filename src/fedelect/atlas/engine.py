@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.atlas.table import Atlas
-from fedelect.errors import ConfigurationError
+from fedelect.errors import ConfigurationError, UnmeasuredError
 from fedelect.federation import ClientLosses, Job, Model, Scores, Training
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import Draws
@@ -76,10 +76,10 @@ class AtlasEngine:
         """Each client's loss of `model`, if the atlas keeps them (`Atlas.client_losses`).
 
         Raises:
-            ConfigurationError: It keeps none, or `model` is the untrained one, of which it knows opinions only.
+            UnmeasuredError: It keeps none, or `model` is the untrained one, of which it knows opinions only.
         """
         if model[0] == _UNTRAINED:
-            raise ConfigurationError(
+            raise UnmeasuredError(
                 "an atlas does not know the clients' losses of the untrained model; ask for those of a trained one"
             )
         mean, rms = self._atlas.client_losses(int(model[0]), int(model[1]))
@@ -89,11 +89,11 @@ class AtlasEngine:
         """The size of the models that were trained, bits; known of linear ones.
 
         Raises:
-            ConfigurationError: It is the atlas of another kind of model.
+            UnmeasuredError: It is the atlas of another kind of model.
         """
         model = self._atlas.config.model
         if not model.linear:
-            raise ConfigurationError(
+            raise UnmeasuredError(
                 f"how long an upload takes depends on the size of the model, which the atlas of a {model.kind!r} does "
                 f"not know; choose a selector that does not look at times"
             )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedelect.atlas.ranks import cohort_ranks, cohorts_at
-from fedelect.errors import ConfigurationError, DataError
+from fedelect.errors import ConfigurationError, DataError, UnmeasuredError
 from fedelect.records import Provenance
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.vocabulary import Cohort, Floats, Ints
@@ -154,10 +154,10 @@ class Atlas:
         Where only those of the first Q seeds are kept, they are of the same cohort under training seed `seed` mod Q.
 
         Raises:
-            ConfigurationError: The atlas keeps none.
+            UnmeasuredError: The atlas keeps none.
         """
         if self.losses is None:
-            raise ConfigurationError(
+            raise UnmeasuredError(
                 "this atlas does not know the clients' losses; build it with --losses 1, or choose another selector"
             )
         return np.asarray(self.losses[:, seed % self.losses.shape[1], :, rank], dtype=np.float64)

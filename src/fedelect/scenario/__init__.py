@@ -10,7 +10,7 @@ from fedelect.scenario.config import (
 )
 from fedelect.scenario.dataset import Dataset
 from fedelect.scenario.presets import PRESETS, preset
-from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, simulated_signals
+from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, draw_failures, simulated_signals
 from fedelect.scenario.system import SystemConfig
 from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
 from fedelect.scenario.topology import Topology, draw_topology
@@ -30,6 +30,7 @@ __all__ = [
     "build_scenario",
     "change_scenario",
     "draw_arrivals",
+    "draw_failures",
     "draw_topology",
     "parse_scenario",
     "preset",

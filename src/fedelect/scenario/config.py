@@ -6,21 +6,15 @@ and the rules that tie keys together are checked whenever a `ScenarioConfig` is 
 
 import difflib
 import re
-import sys
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.scenario.keys import LARGEST
+from fedelect.scenario.keys import describe_key as _key
 from fedelect.scenario.system import SystemConfig
-
-_LARGEST = sys.float_info.max  # a bound that keeps nan and infinity out
-
-
-def _key(meaning: str, allowed: str, **bounds: Any) -> Meta:
-    return Meta(description=meaning, extra={"allowed": allowed}, **bounds)
-
 
 LINEAR_KINDS = ("svm", "softmax")
 """Values of `model.kind` that name linear models; any other names a PyTorch module."""
@@ -47,7 +41,7 @@ class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     classes_per_client: Annotated[
         int, _key('classes in each client\'s hands under skew = "labels"', "a whole number >= 1", ge=1)
     ] = 2
-    alpha: Annotated[float, _key('concentration under skew = "dirichlet"', "a number > 0", gt=0.0, le=_LARGEST)] = 0.5
+    alpha: Annotated[float, _key('concentration under skew = "dirichlet"', "a number > 0", gt=0.0, le=LARGEST)] = 0.5
     samples: Annotated[
         tuple[_Count, _Count],
         _key("smallest and largest training size of a client", "two whole numbers >= 1, the smaller one first"),
@@ -72,7 +66,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             pattern=r"^(svm|softmax|mlp|cnn)$|^[\w.]+:\w+$",
         ),
     ] = "svm"
-    step: Annotated[float, _key("step size of SGD or Adam", "a number > 0", gt=0.0, le=_LARGEST)] = 1e-7
+    step: Annotated[float, _key("step size of SGD or Adam", "a number > 0", gt=0.0, le=LARGEST)] = 1e-7
     epochs: Annotated[int, _key("local epochs in each round (E)", "a whole number >= 1", ge=1)] = 10
     batch: Annotated[int, _key("minibatch size (B)", "a whole number >= 1", ge=1)] = 100
     shuffle: Annotated[
@@ -89,7 +83,7 @@ class ModelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         Literal["sgd", "adam"], _key("PyTorch only; its state starts fresh in each round", '"sgd" or "adam"')
     ] = "sgd"
     momentum: Annotated[float, _key("PyTorch with SGD only", "a number >= 0 and < 1", ge=0.0, lt=1.0)] = 0.0
-    weight_decay: Annotated[float, _key("PyTorch only", "a number >= 0", ge=0.0, le=_LARGEST)] = 0.0
+    weight_decay: Annotated[float, _key("PyTorch only", "a number >= 0", ge=0.0, le=LARGEST)] = 0.0
     loss: Annotated[
         str,
         _key(
@@ -126,14 +120,14 @@ class ChannelConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class TopologyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """[topology]: where the clients are and who is linked to whom."""
 
-    side_km: Annotated[float, _key("side of the square, km", "a number > 0", gt=0.0, le=_LARGEST)] = 1.0
+    side_km: Annotated[float, _key("side of the square, km", "a number > 0", gt=0.0, le=LARGEST)] = 1.0
     link: Annotated[
         Literal["nearest", "radius", "edges"], _key("which clients are linked", '"nearest", "radius" or "edges"')
     ] = "nearest"
     neighbours: Annotated[
         int, _key('links of each client to its nearest under "nearest"', "a whole number >= 1", ge=1)
     ] = 4
-    radius_km: Annotated[float, _key('reach of a link under "radius", km', "a number > 0", gt=0.0, le=_LARGEST)] = 0.35
+    radius_km: Annotated[float, _key('reach of a link under "radius", km', "a number > 0", gt=0.0, le=LARGEST)] = 0.35
     edges: Annotated[
         tuple[tuple[int, int], ...],
         _key('the links under "edges"', 'a list of [client, client] pairs; empty unless link = "edges"'),
@@ -151,9 +145,9 @@ class BeliefsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Literal["ising", "evidence"], _key("which reading of the paper's equations", '"ising" or "evidence"')
     ] = "ising"
     coupling_scale: Annotated[
-        float, _key("C of the coupling -C d^beta, d in km", "a finite number", ge=-_LARGEST, le=_LARGEST)
+        float, _key("C of the coupling -C d^beta, d in km", "a finite number", ge=-LARGEST, le=LARGEST)
     ] = 1e-3
-    coupling_exponent: Annotated[float, _key("beta of the coupling", "a number >= 0", ge=0.0, le=_LARGEST)] = 3.7
+    coupling_exponent: Annotated[float, _key("beta of the coupling", "a number >= 0", ge=0.0, le=LARGEST)] = 3.7
     rounds: Annotated[int, _key("parallel message rounds", "a whole number >= 1", ge=1)] = 10
     damping: Annotated[
         float, _key("share of the old message that is kept", "a number >= 0 and < 1", ge=0.0, lt=1.0)
@@ -266,21 +260,30 @@ def field_meta(owner: type, name: str) -> Meta | None:
     return next((note for note in notes if isinstance(note, Meta)), None)
 
 
-def _kind(owner: type, name: str) -> Any:
-    kind = get_type_hints(owner)[name]
-    return SystemConfig if SystemConfig in get_args(kind) else kind  # the one table that may be left unset
+def table_type(owner: type, name: str) -> type[Struct] | None:
+    """Type of the table `name` of `owner`, also of one that may be left unset; None if it is not a table."""
+    hint = get_type_hints(owner)[name]
+    kinds = (hint, *get_args(hint))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)), None)
 
 
 def allowed(key: str) -> str:
     """Allowed values of a dotted key of the scenario, in words, such as "a whole number >= 1"."""
-    owner: Any = ScenarioConfig
-    meta: Meta | None = None
-    for part in re.sub(r"\[[^]]*\]", "", key).split("."):
-        meta = field_meta(owner, part)
-        owner = _kind(owner, part)
+    *tables, name = re.sub(r"\[[^]]*\]", "", key).split(".")
+    meta = field_meta(_find_table(tables), name)
     if meta is not None and meta.extra is not None:
         return str(meta.extra["allowed"])
-    return f"a table [{key}] of keys " + ", ".join(field.name for field in msgspec.structs.fields(owner))
+    keys = [field.name for field in msgspec.structs.fields(_find_table([*tables, name]))]
+    return f"a table [{key}] of keys {', '.join(keys)}"
+
+
+def _find_table(path: list[str]) -> type[Struct]:
+    owner: type[Struct] = ScenarioConfig
+    for name in path:
+        found = table_type(owner, name)
+        assert found is not None, f"{'.'.join(path)} is not a table"
+        owner = found
+    return owner
 
 
 def explain_refusal(error: msgspec.ValidationError, given: dict[str, Any], prefix: str = "") -> ConfigurationError:
@@ -291,8 +294,7 @@ def explain_refusal(error: msgspec.ValidationError, given: dict[str, Any], prefi
     key = (prefix + path.rstrip("`")).lstrip(".")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)
     if unknown:
-        owner = _kind(ScenarioConfig, key) if key else ScenarioConfig
-        names = [field.name for field in msgspec.structs.fields(owner)]
+        names = [field.name for field in msgspec.structs.fields(_find_table(key.split(".") if key else []))]
         close = difflib.get_close_matches(unknown[1], names, n=1)
         hint = f' (did you mean "{close[0]}"?)' if close else ""
         path = f"{key}.{unknown[1]}" if key else unknown[1]

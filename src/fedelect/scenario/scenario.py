@@ -11,7 +11,7 @@ from fedelect.equations.wireless import received_snr
 from fedelect.scenario.channel import draw_uploads, upload_probabilities
 from fedelect.scenario.config import ScenarioConfig
 from fedelect.scenario.dataset import Dataset, Inputs
-from fedelect.scenario.partition import draw_partition
+from fedelect.scenario.partition import Partition, draw_partition
 from fedelect.scenario.proximity import distances_km
 from fedelect.scenario.system import (
     SystemConfig,
@@ -47,6 +47,13 @@ class Scenario:
         speeds: (N,) how fast each client computes; 1 is ordinary.
         system: How fast clients train and upload.
         groups: Clients by kind of data, "iid" and "skewed"; a kind without clients is left out.
+        flaws: Kind of flaw -> the clients that have it, sorted; no selector sees it.
+        clean_test_inputs: For each client its test share without flaws; where it has none, the array in `test_inputs`.
+        clean_test_labels: The same for its labels.
+        global_test_inputs: (M, F) clean test data of everybody, in the model's precision.
+        global_test_labels: (M,).
+        client_names: N names, if the data has them.
+        drifted: The world after the drift; None if the data never changes.
     """
 
     config: ScenarioConfig
@@ -66,6 +73,13 @@ class Scenario:
     speeds: Floats
     system: SystemConfig
     groups: dict[str, tuple[int, ...]]
+    flaws: dict[str, tuple[int, ...]]
+    clean_test_inputs: tuple[Inputs, ...]
+    clean_test_labels: tuple[Ints, ...]
+    global_test_inputs: Inputs
+    global_test_labels: Ints
+    client_names: tuple[str, ...] | None = None
+    drifted: "Scenario | None" = None
 
     @property
     def clients(self) -> int:
@@ -76,6 +90,18 @@ class Scenario:
     def budget(self) -> int:
         """K."""
         return self.config.budget
+
+    @property
+    def flawed(self) -> NDArray[np.bool_]:
+        """(N,) which clients have a flaw, of whatever kind."""
+        marks = np.zeros(self.clients, dtype=np.bool_)
+        for members in self.flaws.values():
+            marks[list(members)] = True
+        return marks
+
+    def at(self, slot: int) -> "Scenario":
+        """The world in a slot: this one, unless the data has drifted by then."""
+        return self
 
 
 def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -> Scenario:
@@ -101,14 +127,15 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     pace = draw_pace(config, distances, draw=draw)
     iid = clients if config.data.skew == "iid" else config.data.iid_clients
     groups = {"iid": tuple(range(iid)), "skewed": tuple(range(iid, clients))}
+    tests = _test_data(config, dataset, partition)
     scenario = Scenario(
         config=config,
         classes=dataset.classes,
         features=dataset.features,
         train_inputs=tuple(dataset.inputs[held].astype(precision) for held in partition.train),
         train_labels=tuple(dataset.labels[held] for held in partition.train),
-        test_inputs=tuple(dataset.test_inputs[held].astype(precision) for held in partition.test),
-        test_labels=tuple(dataset.test_labels[held] for held in partition.test),
+        test_inputs=tests.inputs,
+        test_labels=tests.labels,
         sizes=np.array([held.size for held in partition.train], dtype=np.int64),
         positions_km=topology.positions_km,
         server_km=topology.server_km,
@@ -119,9 +146,39 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
         speeds=pace.speeds,
         system=pace.system,
         groups={kind: members for kind, members in groups.items() if members},
+        flaws={},
+        clean_test_inputs=tests.inputs,
+        clean_test_labels=tests.labels,
+        global_test_inputs=tests.all_inputs,
+        global_test_labels=tests.all_labels,
     )
     _freeze(scenario)
     return scenario
+
+
+class _TestData(NamedTuple):
+    """Test shares of the clients, and the test data of everybody."""
+
+    inputs: tuple[Inputs, ...]
+    labels: tuple[Ints, ...]
+    all_inputs: Inputs
+    all_labels: Ints
+
+
+def _test_data(config: ScenarioConfig, dataset: Dataset, partition: Partition) -> _TestData:
+    """Clients' shares are views of the whole where they make it up, so that it is held once."""
+    precision = np.dtype(config.model.precision)
+    if config.data.test_share == "own":
+        return _TestData(
+            tuple(dataset.test_inputs[held].astype(precision) for held in partition.test),
+            tuple(dataset.test_labels[held] for held in partition.test),
+            dataset.test_inputs.astype(precision),
+            dataset.test_labels,
+        )
+    order = np.concatenate(partition.test)
+    ends = np.cumsum([held.size for held in partition.test])[:-1]
+    inputs, labels = dataset.test_inputs[order].astype(precision), dataset.test_labels[order]
+    return _TestData(tuple(np.split(inputs, ends)), tuple(np.split(labels, ends)), inputs, labels)
 
 
 class Pace(NamedTuple):
@@ -163,37 +220,49 @@ def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
     )
 
 
+def draw_failures(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
+    """Whose training fails in this slot; nothing of them arrives in any round. Lost uploads are no failures.
+
+    The outcome of (trial, slot, client) does not depend on the other members of the cohort.
+
+    Returns:
+        (K,), in cohort order.
+    """
+    return np.zeros(len(cohort), dtype=np.bool_)
+
+
 def simulated_signals(
-    scenario: Scenario, cohort: Cohort, *, model_bits: int, seed: int, trial: int, slot: int
+    scenario: Scenario, cohort: Cohort, *, model_bits: int | None, seed: int, trial: int, slot: int
 ) -> dict[Signal, Floats]:
     """Signals that the clients report after `slot`; see `fedelect.vocabulary.EXTRA_SIGNALS`.
 
     Args:
         scenario: The clients.
         cohort: The clients that trained; only they have `seconds`.
-        model_bits: Size of an upload.
+        model_bits: Size of an upload; None if not known.
         seed: Seed of the run.
         trial: Number of the trial.
         slot: The slot that is over; forecasts and channel are those of the next one.
 
     Returns:
-        (N,) each: "sizes", "seconds", "training_s", "upload_s", "channel_db".
+        (N,) each: "sizes", "training_s", "channel_db" and, if the size of an upload is known, "seconds", "upload_s".
     """
     system, config, members = scenario.system, scenario.config, list(cohort)
     training = training_seconds(system, scenario.sizes, scenario.speeds, epochs=config.model.epochs)
-    upload = upload_seconds(system, scenario.mean_snr, model_bits=model_bits)
-    seconds = np.full(scenario.clients, np.nan)
-    jitter = draw_jitter(system, scenario.clients, seed=seed, trial=trial, slot=slot)
-    seconds[members] = (training * jitter + upload)[members]
-    return {
+    signals = {
         "sizes": scenario.sizes.astype(np.float64),
-        "seconds": seconds,
         "training_s": training,
-        "upload_s": upload,
         "channel_db": draw_snr_db(
             scenario.mean_snr, rounds=config.rounds_per_slot, seed=seed, trial=trial, slot=slot + 1
         ),
     }
+    if model_bits is not None:
+        upload = upload_seconds(system, scenario.mean_snr, model_bits=model_bits)
+        jitter = draw_jitter(system, scenario.clients, seed=seed, trial=trial, slot=slot)
+        seconds = np.full(scenario.clients, np.nan)
+        seconds[members] = (training * jitter + upload)[members]
+        signals |= {"seconds": seconds, "upload_s": upload}
+    return signals
 
 
 def _freeze(scenario: Scenario) -> None:
@@ -207,6 +276,8 @@ def _freeze(scenario: Scenario) -> None:
         scenario.upload_probability,
         scenario.mean_snr,
         scenario.speeds,
+        scenario.global_test_inputs,
+        scenario.global_test_labels,
     )
     for array in [*single, *(array for arrays in per_client for array in arrays)]:
         array.flags.writeable = False

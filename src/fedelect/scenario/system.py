@@ -4,16 +4,14 @@ These times are simulated, for selectors that use them; no client is cut off by 
 E |D_n| seconds_per_sample / speed_n to train and model bits / (bandwidth log2(1 + SNR_n)) to upload.
 """
 
-import sys
 from typing import Annotated
 
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import Struct
 
+from fedelect.scenario.keys import LARGEST, describe_key
 from fedelect.seeds import stream
 from fedelect.vocabulary import Floats, Ints
-
-_LARGEST = sys.float_info.max
 
 
 class SystemConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,38 +19,38 @@ class SystemConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     seconds_per_sample: Annotated[
         float,
-        Meta(
-            description="seconds in which a client of speed 1 trains on a sample once",
-            extra={"allowed": "a number > 0"},
+        describe_key(
+            "seconds in which a client of speed 1 trains on a sample once",
+            "a number > 0",
             gt=0.0,
             le=1e6,
         ),
     ] = 1e-3
     speed_spread: Annotated[
         float,
-        Meta(
-            description="standard deviation of the logarithm of the clients' speeds, whose median is 1",
-            extra={"allowed": "a number from 0 to 5"},
+        describe_key(
+            "standard deviation of the logarithm of the clients' speeds, whose median is 1",
+            "a number from 0 to 5",
             ge=0.0,
             le=5.0,
         ),
     ] = 0.5
     jitter: Annotated[
         float,
-        Meta(
-            description="standard deviation of the logarithm of a client's training time from slot to slot",
-            extra={"allowed": "a number from 0 to 5"},
+        describe_key(
+            "standard deviation of the logarithm of a client's training time from slot to slot",
+            "a number from 0 to 5",
             ge=0.0,
             le=5.0,
         ),
     ] = 0.0
     bandwidth_hz: Annotated[
         float,
-        Meta(
-            description="bandwidth that a client uploads with, Hz",
-            extra={"allowed": "a number > 0"},
+        describe_key(
+            "bandwidth that a client uploads with, Hz",
+            "a number > 0",
             gt=0.0,
-            le=_LARGEST,
+            le=LARGEST,
         ),
     ] = 1e6
 

@@ -12,8 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from fedelect.errors import ConfigurationError
-from fedelect.scenario.config import ScenarioConfig, explain_refusal, field_meta
-from fedelect.scenario.system import SystemConfig
+from fedelect.scenario.config import ScenarioConfig, explain_refusal, field_meta, table_type
 
 _WIDTH = 100
 
@@ -44,13 +43,16 @@ def change_scenario(config: ScenarioConfig, changes: Mapping[str, Any]) -> Scena
     Raises:
         ConfigurationError: A key is unknown, of the wrong type or impossible, as in `parse_scenario`.
     """
-    values = cast("dict[str, Any]", msgspec.to_builtins(config))
+    return _convert(_merge(cast("dict[str, Any]", msgspec.to_builtins(config)), changes))
+
+
+def _merge(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(table)
     for key, value in changes.items():
-        table = values.get(key)
-        if key == "system" and isinstance(value, Mapping):
-            table = table or {}
-        values[key] = {**table, **value} if isinstance(table, dict) and isinstance(value, Mapping) else value
-    return _convert(values)
+        old = table.get(key)
+        inner = old if isinstance(old, Mapping) else {}
+        merged[key] = _merge(inner, value) if isinstance(value, Mapping) else value
+    return merged
 
 
 def _convert(given: dict[str, Any]) -> ScenarioConfig:
@@ -69,27 +71,30 @@ def scenario_toml(config: ScenarioConfig) -> str:
 
     A table that is not set is written as a comment, with its defaults.
     """
-    tables: list[tuple[str, msgspec.Struct]] = []
-    lines = []
-    for field in msgspec.structs.fields(config):
-        value = getattr(config, field.name)
-        if isinstance(value, msgspec.Struct):
-            tables.append((field.name, value))
-        elif value is not msgspec.UNSET:
-            lines += _key_lines(ScenarioConfig, field.name, value)
-    for name, table in tables:
-        lines += ["", *_table_lines(name, table)]
-    if config.system is msgspec.UNSET:
-        lines += ["", *(f"# {line}" for line in _table_lines("system", SystemConfig()) if not line.startswith("#"))]
-    return "\n".join(lines) + "\n"
+    return "\n".join(_body_lines("", config)) + "\n"
 
 
-def _table_lines(name: str, table: msgspec.Struct) -> list[str]:
-    note = (type(table).__doc__ or "").partition(": ")[2]
-    lines = [f"# {note[:1].upper()}{note[1:]}", f"[{name}]"]
+def _body_lines(path: str, table: msgspec.Struct) -> list[str]:
+    """Lines of a table's keys, then of the tables in it; `path` is its own dotted key and a dot."""
+    keys: list[str] = []
+    tables: list[str] = []
+    unset: list[str] = []
     for field in msgspec.structs.fields(table):
-        lines += _key_lines(type(table), field.name, getattr(table, field.name))
-    return lines
+        value = getattr(table, field.name)
+        kind = table_type(type(table), field.name)
+        if isinstance(value, msgspec.Struct):
+            tables += ["", *_table_lines(f"{path}{field.name}", value)]
+        elif value is not msgspec.UNSET:
+            keys += _key_lines(type(table), field.name, value)
+        elif kind is not None:
+            lines = _table_lines(f"{path}{field.name}", kind())
+            unset += ["", *(f"# {line}" for line in lines if line and not line.startswith("#"))]
+    return keys + tables + unset
+
+
+def _table_lines(path: str, table: msgspec.Struct) -> list[str]:
+    note = (type(table).__doc__ or "").partition(": ")[2]
+    return [f"# {note[:1].upper()}{note[1:]}", f"[{path}]", *_body_lines(f"{path}.", table)]
 
 
 def _key_lines(owner: type, name: str, value: object) -> list[str]:

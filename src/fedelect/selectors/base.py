@@ -27,7 +27,18 @@ from fedelect.errors import (
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.parameters import record_arguments, records_arguments
-from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal, as_cohort, as_int, check_budget
+from fedelect.vocabulary import (
+    SIGNALS,
+    Cohort,
+    Feedback,
+    Floats,
+    Ints,
+    Selection,
+    Signal,
+    as_cohort,
+    as_int,
+    check_budget,
+)
 
 Available = NDArray[np.bool_] | None
 """(N,) mask of the available clients; None means all of them."""
@@ -36,6 +47,18 @@ Choice = tuple[Cohort, tuple[float, ...]]
 """A sorted cohort and its winning indices (see `Selection.indices`); `()` where no index was used."""
 
 _HOOKS = {"ask": "_choose", "tell": "_learn", "abandon": "_abandon", "state": "_memory", "restore": "_recall"}
+
+
+def _check_signals(kind: "type[AbstractSelector]") -> None:
+    """Raise SelectorError if a class names a signal that does not exist, or one as needed and as optional."""
+    unknown = sorted((kind.needs | kind.uses) - set(SIGNALS))
+    if unknown:
+        raise SelectorError(f"{kind.__name__} names the signal {unknown[0]!r}; there are {', '.join(SIGNALS)}")
+    both = sorted(kind.needs & kind.uses)
+    if both:
+        raise SelectorError(
+            f"{kind.__name__} has {both[0]!r} in `needs` and in `uses`; a signal is needed or optional, name it once"
+        )
 
 
 class AbstractSelector(ABC):
@@ -71,6 +94,7 @@ class AbstractSelector(ABC):
     - `needs`: the signals `tell` must get ("reward", "opinions", "beliefs", or one of
       `fedelect.vocabulary.EXTRA_SIGNALS`). Only FL&FA has a server that sees "reward" and the extra signals; only
       FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
+    - `uses`: optional signals. A driver gives those it has; `_learn` finds None in place of the others.
     - `initial_arrays`: name -> initial value of each per-client array.
     - `advice`: one line on when to choose it.
     - `version`: raised when the meaning of the saved state changes.
@@ -90,6 +114,7 @@ class AbstractSelector(ABC):
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
+    uses: ClassVar[frozenset[Signal]] = frozenset()
     initial_arrays: ClassVar[Mapping[str, float]] = {}
     advice: ClassVar[str] = ""
     version: ClassVar[int] = 1
@@ -108,6 +133,7 @@ class AbstractSelector(ABC):
         for name, hook in _HOOKS.items():
             if name in vars(cls) and name not in overrides:
                 raise SelectorError(f"{cls.__name__} overrides `{name}`, which checks its input; override `{hook}`")
+        _check_signals(cls)
         if not records_arguments(cls.__init__):  # its own, or that of a class beside this one
             cls.__init__ = record_arguments(cls.__init__)  # type: ignore[method-assign]
 

@@ -281,6 +281,8 @@ def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) ->
         scenario=as_plain(plan.config),
         data_digest=source.digest,
         groups=dict(world.groups),
+        flaws=dict(world.flaws),
+        client_names=world.client_names,
         positions_km=tuple((float(x), float(y)) for x, y in world.positions_km),
         edges=tuple((int(i), int(j)) for i, j in world.edges),
         sizes=tuple(world.sizes.tolist()),

@@ -17,7 +17,7 @@ import numpy as np
 from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, SelectorSpec
-from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Selection
+from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Selection, Signal
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
@@ -86,6 +86,7 @@ def selector_checks() -> list[Check]:
         check_stale_asks_are_refused,
         check_unfit_feedback_changes_nothing,
         check_missing_opinions_are_accepted,
+        check_optional_signals_may_be_missing,
         check_only_available_clients_are_chosen,
         check_abandoned_slots_are_not_reused,
         check_inputs_are_not_aliased,
@@ -225,6 +226,31 @@ def check_missing_opinions_are_accepted(factory: Factory) -> str:
         selector.tell(selection, Feedback(opinions=opinions, beliefs=beliefs, **extra))
         _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
     return f"Missing values: about 40 % of the clients silent in each of {SLOTS} slots."
+
+
+@_named
+def check_optional_signals_may_be_missing(factory: Factory) -> str:
+    """The needed signals suffice; each signal that is used may be there, be missing, or come and go."""
+    first = _built(factory, CLIENTS, BUDGET, seed=5)
+    needs, uses = first.needs, sorted(first.uses)
+    told = [(needs, needs), *((needs | {name}, needs | {name}) for name in uses), (needs, needs.union(uses))]
+    told += [(needs.union(uses), needs.union(uses) - {name}) for name in uses]
+    for even, odd in told:
+        selector = _built(factory, CLIENTS, BUDGET, seed=5)
+        for slot in range(1, SLOTS + 1):
+            selection = selector.ask()
+            _require_cohort(selection.cohort, CLIENTS, BUDGET)
+            selector.tell(selection, _only(odd if slot % 2 else even, _feedback(selection, CLIENTS)))
+            twin = type(selector).restore(_through_json(selector.state()))
+            _require(twin.ask() == selector.ask(), f"told {sorted(odd)}, a restored selector elected another cohort")
+    tried = f"and {', '.join(uses)} there, missing, or coming and going" if uses else "for it uses no others"
+    return f"Optional signals: the needed ones suffice in {SLOTS} slots, {tried}."
+
+
+def _only(signals: frozenset[Signal], full: Feedback) -> Feedback:
+    """The feedback with these signals alone. Opinions bring a reward with them."""
+    kept: dict[str, Any] = {name: getattr(full, name) for name in signals}
+    return Feedback(**kept)
 
 
 @_named
