@@ -17,7 +17,6 @@ from fedelect.scenario import (
 )
 from fedelect.seeds import stream
 
-
 TEST = [label % 3 for label in range(60)]
 
 
