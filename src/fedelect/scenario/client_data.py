@@ -1,4 +1,4 @@
-"""The clients' shares as arrays: dealt from a data set, and then with the flaws and the drift of the scenario."""
+"""The clients' shares as arrays: taken from a data set, and then with the flaws and the drift of the scenario."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ def build_data(
     Test shares are views of one array where they make up the whole, so that it is held once.
     """
     precision = np.dtype(config.model.precision)
-    if config.data.test_share == "own":
+    if config.data.test_share == "own" and dataset.owners is None:
         all_inputs, all_labels = dataset.test_inputs.astype(precision), dataset.test_labels
         test_inputs = tuple(dataset.test_inputs[held].astype(precision) for held in partition.test)
         test_labels = tuple(dataset.test_labels[held] for held in partition.test)

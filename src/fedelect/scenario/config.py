@@ -34,7 +34,14 @@ _PROBABILITIES = "a number in [0, 1], or a list of one for each client"
 class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """[data]: which data set, and how it is dealt to the clients."""
 
-    source: Annotated[str, _key("data set", '"mnist", "digits" or the path of an .npz file', min_length=1)] = "mnist"
+    source: Annotated[
+        str,
+        _key(
+            "data set",
+            '"mnist", "fashion-mnist", "digits", or the path of an .npz file or of a folder with one for each client',
+            min_length=1,
+        ),
+    ] = "mnist"
     iid_clients: Annotated[
         int, _key("clients 0 .. this - 1 hold i.i.d. data", "a whole number from 0 to `clients`", ge=0)
     ] = 5

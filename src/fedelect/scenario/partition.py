@@ -72,6 +72,16 @@ def draw_partition(
     return Partition(train, test)
 
 
+def own_partition(dataset: Dataset) -> Partition:
+    """The partition of data that belongs to clients already: to each its own samples, in their order."""
+    assert dataset.owners is not None and dataset.test_owners is not None
+    return Partition(_samples_of_each(dataset.owners), _samples_of_each(dataset.test_owners))
+
+
+def _samples_of_each(owners: Ints) -> tuple[Ints, ...]:
+    return tuple(np.split(np.argsort(owners, kind="stable"), np.cumsum(np.bincount(owners))[:-1]))
+
+
 class _Hard(NamedTuple):
     """The clients that get hard samples, and how hard each sample is."""
 

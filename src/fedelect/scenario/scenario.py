@@ -10,13 +10,14 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from fedelect.equations.wireless import received_snr
+from fedelect.errors import DataError
 from fedelect.scenario.channel import draw_uploads, upload_probabilities
 from fedelect.scenario.client_data import WorldData, build_data, rename_classes
 from fedelect.scenario.config import ScenarioConfig
 from fedelect.scenario.dataset import Dataset, Inputs
 from fedelect.scenario.drift import draw_drift
 from fedelect.scenario.flaws import Flaws, draw_members
-from fedelect.scenario.partition import draw_partition
+from fedelect.scenario.partition import draw_partition, own_partition
 from fedelect.scenario.proximity import distances_km
 from fedelect.scenario.system import (
     SystemConfig,
@@ -119,7 +120,8 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
 
     Args:
         config: The scenario.
-        dataset: The data; its `name` is not compared with `config.data.source`.
+        dataset: The data; its `name` is not compared with `config.data.source`. If it belongs to clients, each gets its
+            own samples, and of [data] nothing else is used.
         draw: 0 for the scenario as such; other numbers are independent redraws (`redraw_every`).
 
     Raises:
@@ -129,7 +131,11 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     topology = draw_topology(config.topology, clients, seed=config.seed, draw=draw)
     flaws = draw_special(config, draw=draw)
     hard = flaws.pop("hard", ())
-    partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw, hard=hard)
+    if dataset.owners is None:
+        partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw, hard=hard)
+    else:
+        _check_own_shares(config, dataset)
+        partition = own_partition(dataset)
     data = build_data(config, dataset, partition, flaws, draw=draw)
     distances = distances_km(topology.positions_km, topology.server_km)
     theta = upload_probabilities(config.channel, distances)
@@ -148,8 +154,9 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
         mean_snr=pace.mean_snr,
         speeds=pace.speeds,
         system=pace.system,
-        groups=_group_clients(iid, clients, hard),
+        groups={} if dataset.owners is not None else _group_clients(iid, clients, hard),
         flaws=flaws,
+        client_names=dataset.client_names,
         **_as_fields(data),
     )
     _freeze(scenario)
@@ -160,6 +167,18 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     drifted = dataclasses.replace(scenario, **_as_fields(later))
     _freeze(drifted)
     return dataclasses.replace(scenario, drifted=drifted)
+
+
+def _check_own_shares(config: ScenarioConfig, dataset: Dataset) -> None:
+    if dataset.clients != config.clients:
+        raise DataError(
+            f"clients: got {config.clients}, but the data in {dataset.name} belongs to {dataset.clients} clients; set "
+            f"clients = {dataset.clients}"
+        )
+    if config.hard is not UNSET:
+        raise DataError(
+            f"hard: got a table, but the data in {dataset.name} belongs to its clients already; leave [hard] out"
+        )
 
 
 def draw_special(config: ScenarioConfig, *, draw: int = 0) -> Flaws:
