@@ -31,7 +31,7 @@ def users(
         list[str] | None,
         typer.Option(help=f"A world: {', '.join(USER_WORLDS)}; several times for more. All if left out."),
     ] = None,
-    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 5,
+    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 10,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
     out_dir: Annotated[
@@ -90,7 +90,7 @@ def print_worlds(found: UsersBenchmark, console: Console) -> None:
     for head in ("accuracy", "minus\nrandom", "closure", "low minus\nrandom", "slots", "flawed"):
         table.add_column(head, justify="right", no_wrap=True)
     for world in found.worlds:
-        table.add_row(f"[bold]{world.name}[/bold]: {world.what}")
+        table.add_row(world.name, style="bold")
         for label, one in world.selectors.items():
             table.add_row(f"  {label}", *_cells(one), style="dim" if label in (RANDOM, ORACLE) else None)
         table.add_section()
