@@ -28,7 +28,7 @@ from fedelect.selectors import (
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.simulator import PeerElection
-from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Selection
+from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Ints, Selection
 
 
 @pytest.fixture(scope="module")
@@ -186,8 +186,11 @@ class TableEngine:
         arrivals = np.ones((1, 2), dtype=np.bool_)
         return [Training(model=np.array([[self.rewards[job.cohort]]]), arrivals=arrivals) for job in jobs]
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> list[list[Scores]]:
-        return [[model] * scenario.clients for model in models]
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> list[list[Scores]]:
+        asked = [scenario.clients] * len(models) if clients is None else [len(own) for own in clients]
+        return [[model] * count for model, count in zip(models, asked, strict=True)]
 
 
 def test_the_federated_loop_on_a_table_of_rewards_goes_as_worked_out_by_hand(world: Scenario) -> None:

@@ -4,7 +4,7 @@ A job's result depends on the scenario and the job alone, bit for bit: batch ord
 named by (trial, slot, round, client), and jobs are trained one at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
-from fedelect.equations.scores import linear_scores
+from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
 from fedelect.federation.uploads import make_upload, trains_locally
@@ -72,6 +72,14 @@ class ClientLosses(NamedTuple):
 
     mean: Floats
     rms: Floats
+
+    def among(self, clients: Ints | None) -> "ClientLosses":
+        """The losses of some clients alone, nan for the others; None for all."""
+        if clients is None:
+            return self
+        kept = np.full((2, self.mean.size), np.nan)
+        kept[:, clients] = self.mean[clients], self.rms[clients]
+        return ClientLosses(*kept)
 
 
 def initial_model(scenario: Scenario) -> Model:
@@ -241,18 +249,32 @@ def train_locally(
     return model
 
 
-def summarise_losses(sample_losses: list[Floats]) -> ClientLosses:
-    """Reduce the losses (D_n,) of each client's samples to mean and root mean square."""
-    mean = np.array([own.mean() for own in sample_losses])
-    rms = np.array([np.sqrt(np.mean(own**2)) for own in sample_losses])
+def summarise_losses(clients: int, sample_losses: Mapping[int, Floats]) -> ClientLosses:
+    """Reduce the losses (D_n,) of clients' samples, by client, to mean and root mean square; nan for the others."""
+    mean, rms = np.full((2, clients), np.nan)
+    for client, own in sample_losses.items():
+        mean[client], rms[client] = own.mean(), np.sqrt(np.mean(own**2))
     return ClientLosses(mean, rms)
 
 
-def linear_losses(scenario: Scenario, model: Model) -> ClientLosses:
-    """Losses of a linear model (F+1, C): the hinge or softmax loss that it is trained with."""
+def linear_losses(scenario: Scenario, model: Model, clients: Ints | None = None) -> ClientLosses:
+    """Losses of a linear model (F+1, C): the hinge or softmax loss that it is trained with.
+
+    Args:
+        scenario: The clients and their data.
+        model: The model.
+        clients: Whose losses to compute; None for all.
+    """
     loss = LOSSES[scenario.config.model.kind]
-    samples = []
-    for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
-        targets = loss.targets(labels, model.shape[1], model.dtype)
-        samples.append(loss.values(linear_scores(model, inputs), targets).astype(np.float64))
-    return summarise_losses(samples)
+    samples = {}
+    for client in range(scenario.clients) if clients is None else clients.tolist():
+        targets = loss.targets(scenario.train_labels[client], model.shape[1], model.dtype)
+        scores = linear_scores(model, scenario.train_inputs[client])
+        samples[client] = loss.values(scores, targets).astype(np.float64)
+    return summarise_losses(scenario.clients, samples)
+
+
+def linear_client_accuracies(scenario: Scenario, model: Model) -> Floats:
+    """(N,) accuracy of a linear model (F+1, C) on each client's own clean test share; nan where that is empty."""
+    shares = zip(scenario.clean_test_inputs, scenario.clean_test_labels, strict=True)
+    return np.array([accuracy_of(linear_scores(model, inputs), labels) for inputs, labels in shares])

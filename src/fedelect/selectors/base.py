@@ -1,8 +1,8 @@
 """The selector contract: `ask` for a cohort, `tell` the feedback.
 
 A selector is a pure state machine: no clock, no files, no randomness but the streams named by its seed and the slot.
-`ask`, `tell`, `abandon`, `state` and `restore` are the same for all selectors. A selector supplies `_choose`, what it
-needs of `_learn`, `_abandon`, `_memory` and `_recall`, and the names of its per-client arrays.
+`ask`, `tell`, `abandon`, `skip`, `state` and `restore` are the same for all selectors. A selector supplies `_choose`,
+what it needs of `_learn`, `_abandon`, `_memory` and `_recall`, and the names of its per-client arrays.
 """
 
 from abc import ABC, abstractmethod
@@ -191,6 +191,12 @@ class AbstractSelector(ABC):
         self._check_open(selection)
         self._change_arrays(lambda: self._abandon(selection))
         self._open = None
+
+    def skip(self) -> None:
+        """Let the next slot pass without an election, for too few clients are there. Its number is not used again."""
+        if self._open is not None:
+            raise StaleSelectionError(f"slot {self._open.slot} is open; answer it, or close it with abandon()")
+        self._slot += 1
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON-able values; long arrays are packed (see `fedelect.rules.packing`)."""

@@ -118,17 +118,28 @@ class Shares:
             for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True)
         )
         self.tests = scenario.test_inputs
+        self.global_tests = scenario.global_test_inputs
 
     @cached_property
     def test_by_sample(self) -> Sparse:
         """All clients' test shares, one after the other, with the bias feature."""
         return as_sparse(with_bias(np.concatenate(self.tests)))
 
+    @cached_property
+    def test_starts(self) -> Ints:
+        """(N+1,) where each client's test share starts in `test_by_sample`."""
+        return np.cumsum([0, *(len(inputs) for inputs in self.tests)])
+
+    @cached_property
+    def global_test_by_sample(self) -> Sparse:
+        """The clean test set of all clients with the bias feature."""
+        return as_sparse(with_bias(self.global_tests))
+
     @property
     def nbytes(self) -> int:
         """Bytes of all forms made so far."""
-        tests = self.test_by_sample.nbytes if "test_by_sample" in vars(self) else 0
-        return tests + sum(share.nbytes for share in self.clients)
+        tests = [value for value in vars(self).values() if isinstance(value, Sparse)]
+        return sum(made.nbytes for made in tests) + sum(share.nbytes for share in self.clients)
 
 
 class ShareCache:
