@@ -107,16 +107,17 @@ def measure(kind: str, slots: int) -> list[dict[str, float]]:
 
         exchange = importlib.import_module("fedelect.flower.exchange")
         exchange.time = _Clock(time.monotonic, timed(time.sleep))  # type: ignore[attr-defined]
-        for name in ("push_messages", "pull_messages", "get_nodes"):
+        for name in ("push_messages", "pull_messages", "get_nodes", "get_node_ids"):
             setattr(grid, name, timed(getattr(grid, name)))
-        play = RunLoop._play_slot
+        close = RunLoop._close_slot
 
-        def slot(self: RunLoop, initial: ArrayRecord) -> Any:
-            record = play(self, initial)
-            ends.append((time.perf_counter(), elsewhere[0]))
-            return record
+        def close_slot(self: RunLoop) -> None:
+            played = self._open is not None
+            close(self)
+            if played:
+                ends.append((time.perf_counter(), elsewhere[0]))
 
-        RunLoop._play_slot = slot  # type: ignore[method-assign]
+        RunLoop._close_slot = close_slot  # type: ignore[method-assign]
         with tempfile.TemporaryDirectory() as folder:
             selector = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
             strategy = GoalDirected(
