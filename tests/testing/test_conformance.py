@@ -180,7 +180,7 @@ class ReusesSlots(Broken, overrides=["abandon"]):
 
 
 class AsksAnew(Broken, overrides=["ask"]):
-    def ask(self, available: Any = None) -> Selection:
+    def ask(self, available: Any = None, *, reports: Feedback | None = None) -> Selection:
         self._open = None
         return super().ask(available)
 

@@ -69,6 +69,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         training_s: Forecast for the training in a round of the next slot, seconds.
         upload_s: Forecast for the upload, seconds.
         channel_db: Received SNR at the start of the next slot, dB.
+        contributions: Estimated share of each member of the cohort in what the slot gained.
     """
 
     loss: PerClient | None = None
@@ -78,6 +79,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     training_s: PerClient | None = None
     upload_s: PerClient | None = None
     channel_db: tuple[float | None, ...] | None = None
+    contributions: tuple[float | None, ...] | None = None
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):

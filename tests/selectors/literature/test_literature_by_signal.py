@@ -45,6 +45,18 @@ def test_power_of_choice_draws_candidates_by_data_size() -> None:
     assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.08)
 
 
+def test_power_of_choice_elects_by_what_its_candidates_report_and_then_needs_no_other_losses() -> None:
+    selector = PowerOfChoice(clients=6, budget=2, candidates=4, seed=1)
+    tell(selector, loss=[9.0, 8.0, 7.0, 6.0, 5.0, 4.0], sizes=[10] * 6)
+    named = selector.candidates()
+    assert named is not None and len(named) == 4
+    reported = np.full(6, NAN)
+    reported[list(named)] = [1.0, 3.0, NAN, 2.0]  # the third does not answer
+    selection = selector.ask(reports=Feedback(loss=reported))
+    assert selection.cohort == (named[1], named[3])
+    selector.tell(selection, Feedback(sizes=[10] * 6))
+
+
 def test_oorts_utility_is_worked_out_by_hand() -> None:
     selector = Oort(clients=4, budget=4, penalty=2.0, seed=1)
     tell(selector, loss_rms=[0.5, 1.0, 2.0, 0.1], sizes=[10, 20, 10, 30], seconds=[1.0, 2.0, 4.0, 3.0])
