@@ -28,12 +28,12 @@ from fedelect.records import Exchange, Measures, Signals, SlotRecord, from_array
 from fedelect.scenario import Mask, Scenario, SurveySample, draw_failures, draw_survey
 from fedelect.selectors import AbstractSelector
 from fedelect.slot_memory import Presence, SlotMemory
-from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Ints, Selection, Signal
+from fedelect.vocabulary import EXTRA_SIGNALS, UPDATE_SIZE, Cohort, Feedback, Floats, Ints, Selection, Signal
 
 FrameworkName = Literal["fa", "da"]
 
 SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
-    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
+    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}) - {"contributions"},
     "da": frozenset({"opinions", "beliefs"}),
 }
 """Signals that a framework supplies. Under FL&FA the server sees opinions, their average and, for selectors that need
@@ -105,6 +105,7 @@ class _Turn:
     sample: SurveySample | None = None  # None: all are asked
     opinions: Floats = field(init=False)  # (N,)
     accuracy: float | None = None
+    candidates: Cohort = ()  # asked to report before the election
 
 
 def play_slot(
@@ -226,25 +227,57 @@ def count_arrivals(training: Training) -> dict[str, Any]:
 def _elect(replica: Replica, now: _Slot) -> _Turn:
     """Find who is there, and ask the selector for a cohort of them."""
     presence = replica.memory.find_present(now.number, seed=now.seed)
+    world = replica.scenario.at(now.number)
+    candidates: Cohort = ()
     selection: Selection | NoElection
     try:
-        selection = _ask(replica, presence)
+        _check_enough(replica.selector, presence)
+        candidates = _name_candidates(replica, presence, now)
+        reports = _report(replica, world, candidates, now) if candidates else None
+        selection = replica.selector.ask(presence.usable, reports=reports)
     except NoElection as reason:
         selection = reason
     except FedelectError:
         raise
     except Exception as error:  # a user's selector may raise anything
         raise selector_failed(replica, error) from error
-    return _Turn(replica, replica.scenario.at(now.number), presence, selection)
+    return _Turn(replica, world, presence, selection, candidates=candidates)
 
 
-def _ask(replica: Replica, presence: Presence) -> Selection:
-    """Ask the selector; raise NoElection, without asking, if there are fewer clients than a cohort takes."""
-    usable, selector = presence.usable, replica.selector
+def _name_candidates(replica: Replica, presence: Presence, now: _Slot) -> Cohort:
+    """Clients that report before the election; nobody in a cold start, whose model says nothing yet, or under FL&DA."""
+    if now.framework == "da" or replica.scenario.config.start == "cold":
+        return ()
+    return replica.selector.candidates(presence.usable) or ()
+
+
+def _check_enough(selector: AbstractSelector, presence: Presence) -> None:
+    """Skip the slot and raise NoElection if there are fewer clients than a cohort takes."""
+    usable = presence.usable
     if usable is not None and usable.size < selector.budget:
         selector.skip()
         raise NoElection(f"{usable.size} of {selector.clients} clients are there, but a cohort takes {selector.budget}")
-    return selector.ask(usable)
+
+
+def _report(replica: Replica, world: Scenario, candidates: Cohort, now: _Slot) -> Feedback:
+    """What candidates report of the model that the slot begins with."""
+    model = now.engine.initial_model(world) if replica.model is None else replica.model
+    signals = measure_signals(
+        world,
+        model,
+        (),
+        label=replica.label,
+        needs=replica.selector.asks,
+        uses=frozenset(),
+        answering=np.array(candidates),
+        engine=now.engine,
+        seed=now.seed,
+        trial=replica.trial,
+        slot=now.number - 1,
+    )
+    asked = np.isin(np.arange(world.clients), candidates)
+    reports: dict[str, Any] = {name: np.where(asked, values, np.nan) for name, values in signals.items()}
+    return Feedback(**reports)
 
 
 def _train(turns: Sequence[_Turn], now: _Slot) -> None:
@@ -253,7 +286,8 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
     for turn in turns:
         assert isinstance(turn.selection, Selection)
         name = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
-        jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, **name))
+        wanted = now.framework == "fa" and "updates" in turn.replica.selector.needs | turn.replica.selector.uses
+        jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, updates=wanted, **name))
         turn.failed = draw_failures(turn.world, turn.selection.cohort, **name)
     world = turns[0].world
     trainings = now.engine.train(world, jobs)
@@ -322,6 +356,7 @@ def _conclude(turn: _Turn, selection: Selection, now: _Slot) -> SlotRecord:
         exchange=exchange,
         signals=_signals(feedback),
         failed=tuple(np.array(selection.cohort)[turn.failed].tolist()),
+        candidates=turn.candidates,
         measures=_measures(turn, turn.training.model, selection.cohort, now),
         **_presence_fields(turn.presence),
     )
@@ -351,6 +386,14 @@ def _digest(turn: _Turn, selection: Selection, now: _Slot) -> tuple[Feedback, fl
         trial=replica.trial,
         slot=selection.slot,
     )
+    if "updates" in replica.selector.needs and turn.training.updates is None:
+        raise ConfigurationError(
+            f"selector {replica.label!r} needs the clients' updates, which the engine {now.engine.name!r} does not "
+            f"know; use another engine, or choose another selector"
+        )
+    if turn.training.updates is not None:
+        extra["updates"] = np.full((world.clients, UPDATE_SIZE), np.nan)
+        extra["updates"][list(selection.cohort)] = turn.training.updates
     return federated_feedback(opinions, extra, reward=turn.replica.memory.find_reward(mean)), mean, None
 
 
@@ -361,7 +404,7 @@ def _skip(turn: _Turn, now: _Slot) -> SlotRecord:
         standing = now.engine.initial_model(turn.world) if replica.model is None else replica.model
         (turn.accuracy,) = measure_accuracies(turn.world, [standing], now.engine)
         measures = _measures(turn, standing, (), now)
-    fields = _presence_fields(turn.presence) | {"measures": measures}
+    fields = _presence_fields(turn.presence) | {"measures": measures, "candidates": turn.candidates}
     return skipped_record(replica.label, now.number, str(turn.selection), trial=replica.trial, **fields)
 
 
@@ -369,6 +412,7 @@ def _measures(turn: _Turn, model: Model, cohort: Cohort, now: _Slot) -> Measures
     if not turn.world.config.measured:
         return None
     asked = turn.world.clients if turn.sample is None else turn.sample.asked.size
+    asked += len(turn.candidates)
     return measure_slot(
         turn.world,
         model,

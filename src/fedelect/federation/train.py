@@ -15,7 +15,7 @@ from fedelect.equations.aggregation import aggregate
 from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
@@ -23,8 +23,8 @@ from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
 Shuffle = Literal["epoch", "round", "slot"]
 """How often a client shuffles its samples: `model.shuffle`."""
 
-JobKey = tuple[Cohort, bytes, int, int, int]
-"""Cohort, start model, seed, trial, slot: equal jobs have the same key."""
+JobKey = tuple[Cohort, bytes, int, int, int, bool]
+"""Cohort, start model, seed, trial, slot, whether updates are projected: equal jobs have the same key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +37,7 @@ class Job:
         seed: Seed of the run.
         trial: Number of the trial.
         slot: Number of the slot.
+        updates: Whether to project what each member uploads; `Training.updates`.
     """
 
     cohort: Cohort
@@ -44,6 +45,7 @@ class Job:
     seed: int
     trial: int = 0
     slot: int = 1
+    updates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,11 +57,14 @@ class Training:
         arrivals: (L, K) whose upload arrived in each round, columns in order of client number.
         losses: (L, N) after each round the new global model's mean loss over each client's own training samples;
             None unless asked for.
+        updates: (K, 64) random projection of the change that each member uploaded, summed over the rounds in which it
+            arrived, in order of client number; nan for members of whom nothing arrived. None unless asked for.
     """
 
     model: Model
     arrivals: NDArray[np.bool_]
     losses: Floats | None = None
+    updates: Floats | None = None
 
 
 class ClientLosses(NamedTuple):
@@ -118,7 +123,7 @@ def validate_job(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
     """
     cohort = as_cohort(job.cohort, clients=scenario.clients)
     start = _start_model(scenario, job)
-    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot)
+    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates)
 
 
 def _start_model(scenario: Scenario, job: Job) -> Model:
@@ -141,6 +146,7 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     model = start
     round_losses = []
+    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
     for round_ in range(config.rounds_per_slot):
         # An upload that will not arrive is not trained.
         uploads = np.stack(
@@ -149,15 +155,23 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
                 for client, arrived in zip(cohort, arrivals[round_], strict=True)
             ]
         )
+        changes.add(uploads, model, arrivals[round_])
         model = aggregate(uploads, sizes, arrivals[round_], model)
         if losses:
             data = zip(scenario.train_inputs, scenario.train_labels, strict=True)
             round_losses.append([mean_loss(loss, model, inputs, labels) for inputs, labels in data])
-    return as_training(scenario, model, arrivals, np.array(round_losses) if losses else None)
+    return as_training(
+        scenario, model, arrivals, losses=np.array(round_losses) if losses else None, updates=changes.projected
+    )
 
 
 def as_training(
-    scenario: Scenario, model: Model, arrivals: NDArray[np.bool_], losses: Floats | None = None
+    scenario: Scenario,
+    model: Model,
+    arrivals: NDArray[np.bool_],
+    *,
+    losses: Floats | None = None,
+    updates: Floats | None = None,
 ) -> Training:
     """Return the result of a job, read only.
 
@@ -173,7 +187,7 @@ def as_training(
             f"{settings.precision}; allowed: a smaller step{also}"
         )
     model.flags.writeable = arrivals.flags.writeable = False
-    return Training(model=model, arrivals=arrivals, losses=losses)
+    return Training(model=model, arrivals=arrivals, losses=losses, updates=updates)
 
 
 def _upload(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:

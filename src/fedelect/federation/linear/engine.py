@@ -35,7 +35,7 @@ from fedelect.federation.train import (
     linear_losses,
     validate_job,
 )
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -76,6 +76,7 @@ class _Running:
     model: Model
     arrivals: NDArray[np.bool_]
     uploads: Model
+    changes: UploadedChanges
 
     @property
     def order(self) -> _Order:
@@ -148,7 +149,10 @@ class StackedEngine:
                 running[key] = _begin(scenario, job, cohort, start)
         with np.errstate(over="ignore", invalid="ignore"):  # `as_training` reports divergence
             self._train(scenario, list(running.values()))
-        results = {key: as_training(scenario, one.model, one.arrivals) for key, one in running.items()}
+        results = {
+            key: as_training(scenario, one.model, one.arrivals, updates=one.changes.projected)
+            for key, one in running.items()
+        }
         return [results[key] for key in keys]
 
     def scores(
@@ -200,6 +204,7 @@ class StackedEngine:
                     one.uploads[one.cohort.index(client)] = upload
             for one in running:
                 sizes = scenario.sizes[list(one.cohort)]
+                one.changes.add(one.uploads, one.model, one.arrivals[round_])
                 one.model = aggregate(one.uploads, sizes, one.arrivals[round_], one.model)
 
 
@@ -217,7 +222,8 @@ def _backend(compiled: bool | None) -> _Backend:
 def _begin(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Running:
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     uploads: Any = np.zeros((len(cohort), *start.shape), dtype=start.dtype)
-    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads)
+    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
+    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads, changes=changes)
 
 
 def _uploads(one: _Running, client: int, round_: int) -> bool:

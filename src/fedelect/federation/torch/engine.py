@@ -19,7 +19,7 @@ from fedelect.equations.scores import accuracy_of
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear.model import Model, Scores
 from fedelect.federation.train import ClientLosses, Job, JobKey, Training, as_training, summarise_losses
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
 from fedelect.vocabulary import Floats, Ints, as_cohort
 
@@ -97,7 +97,7 @@ class TorchEngine:
         for job in jobs:
             cohort = as_cohort(job.cohort, clients=scenario.clients)
             start = _start(job, first)
-            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot))
+            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates))
             distinct.setdefault(keys[-1], (job, start))
         with quiet_torch(self._device):
             trained = self._train_distinct(scenario, list(distinct.values()))
@@ -155,6 +155,10 @@ class TorchEngine:
             for cohort, (job, _) in zip(cohorts, jobs, strict=True)
         ]
         models = [start for _, start in jobs]
+        changes = [
+            UploadedChanges(scenario, len(cohort), wanted=job.updates)
+            for cohort, (job, _) in zip(cohorts, jobs, strict=True)
+        ]
         for round_ in range(scenario.config.rounds_per_slot):
             # An upload that will not arrive is not trained.
             trainings = [
@@ -181,8 +185,13 @@ class TorchEngine:
                     else start
                     for client, there in zip(cohort, arrived, strict=True)
                 ]
-                models[index] = aggregate(np.stack(received), scenario.sizes[list(cohort)], arrived, start)
-        return [as_training(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
+                uploads = np.stack(received)
+                changes[index].add(uploads, start, arrived)
+                models[index] = aggregate(uploads, scenario.sizes[list(cohort)], arrived, start)
+        return [
+            as_training(scenario, model, arrived, updates=changed.projected)
+            for model, arrived, changed in zip(models, arrivals, changes, strict=True)
+        ]
 
     def _score(self, scenario: Scenario, model: Model, inputs: Tensor) -> Tensor:
         """(D, C) scores of the inputs (D, F)."""
