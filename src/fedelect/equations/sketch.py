@@ -5,6 +5,8 @@ Farach-Colton 2002; feature hashing, Weinberger et al. 2009). Inner products are
 deviation of about |x| |y| / sqrt(size).
 """
 
+import functools
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -29,3 +31,9 @@ class UpdateSketch:
         """Return the (64,) projection of a change; an array of any shape with `length` elements."""
         flat = np.asarray(change, dtype=np.float64).reshape(-1)
         return np.asarray(np.bincount(self._places, self._signs * flat, UPDATE_SIZE), dtype=np.float64)
+
+
+@functools.lru_cache(maxsize=8)
+def make_sketch(length: int, seed: int) -> UpdateSketch:
+    """Return the projection of vectors of this length; drawn once in a process."""
+    return UpdateSketch(length, seed)

@@ -1,12 +1,10 @@
 """What a client uploads after its local training: its model, or what its flaw makes of it. Used by all engines."""
 
-import functools
-
 import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
-from fedelect.equations.sketch import UpdateSketch
+from fedelect.equations.sketch import make_sketch
 from fedelect.federation.linear.model import Model
 from fedelect.scenario import Scenario
 from fedelect.seeds import stream
@@ -75,7 +73,7 @@ class UploadedChanges:
         if self._sums is None:
             return
         self._arrived |= arrived
-        sketch = _sketch(start.size, self._seed)
+        sketch = make_sketch(start.size, self._seed)
         for member in np.flatnonzero(arrived).tolist():
             self._sums[member] += sketch.project(uploads[member].astype(np.float64) - start)
 
@@ -83,8 +81,3 @@ class UploadedChanges:
     def projected(self) -> Floats | None:
         """(K, 64); nan for members of whom nothing arrived. None if not asked for."""
         return None if self._sums is None else np.where(self._arrived[:, None], self._sums, np.nan)
-
-
-@functools.lru_cache(maxsize=8)
-def _sketch(length: int, seed: int) -> UpdateSketch:
-    return UpdateSketch(length, seed)
