@@ -127,7 +127,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("run nowhere.toml", "neither a preset (digits, paper) nor a file"),
+        ("run nowhere.toml", "neither a preset (digits, paper, "),
         ("run digits --framework xx", "unknown framework 'xx'; use fa or da"),
         ("run digits --selector nobody", "unknown selector 'nobody'"),
         ("run digits --selector bp-ucb --out x", "use framework da"),
