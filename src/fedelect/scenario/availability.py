@@ -90,7 +90,8 @@ class Availability:
             return np.asarray(self._luck(slot) < config.probability)
         if config.kind == "day-night":
             order = stream(self._seed, "phases", self._trial).permutation(self._clients)
-            return is_day(config, slot, order / self._clients)
+            phases = (order + 0.5) / self._clients  # how much of its period a client is ahead
+            return np.asarray((slot / config.period + phases) % 1.0 < config.day_share)
         first, there = self._chain or (0, np.zeros(self._clients, dtype=np.bool_))
         if first > slot:
             first = 0
@@ -113,17 +114,6 @@ class Availability:
         return stream(self._seed, "joins", self._trial).permutation(self._clients)[:count]
 
 
-def is_day(config: AvailabilityConfig, slot: int, phases: Floats) -> Mask:
-    """Which clients of a "day-night" world are there in `slot`.
-
-    Args:
-        config: The table.
-        slot: The slot.
-        phases: (N,) how much of its period each client is ahead, from 0 to below 1.
-    """
-    return np.asarray((slot / config.period + phases) % 1.0 < config.day_share)
-
-
 def count_newcomers(config: AvailabilityConfig, clients: int) -> int:
     """How many of the clients join later: the share, rounded to the nearest number."""
     return math.floor(config.joins_share * clients + 0.5)
@@ -137,8 +127,6 @@ def most_available(config: AvailabilityConfig | UnsetType, clients: int, *, slot
     if config.kind == "random" and config.probability == 0.0:
         most = 0
     if config.kind == "day-night":
-        phases = np.arange(clients) / clients
-        days = range(1, min(slots, math.ceil(config.period)) + 1)
-        most = max(int(np.count_nonzero(is_day(config, slot, phases))) for slot in days)
+        most = math.ceil(config.day_share * clients - 1e-9)  # days begin evenly spread
     early = clients - count_newcomers(config, clients)
     return min(most, early if slots < config.joins_slot else clients)

@@ -89,6 +89,7 @@ def selector_checks() -> list[Check]:
         check_optional_signals_may_be_missing,
         check_only_available_clients_are_chosen,
         check_abandoned_slots_are_not_reused,
+        check_skipped_slots_are_not_reused,
         check_inputs_are_not_aliased,
         check_renaming_clients_changes_only_names,
     ]
@@ -285,6 +286,22 @@ def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
         else:
             selector.abandon(selection)
     return f"Abandon: every third of {SLOTS} slots is abandoned, and its number not used again."
+
+
+@_named
+def check_skipped_slots_are_not_reused(factory: Factory) -> str:
+    """After `skip` the next ask has the slot number after it, and a restored selector goes on exactly."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for slot in range(1, SLOTS + 1):
+        if slot % 4 == 0:
+            selector.skip()
+            selector = type(selector).restore(_through_json(selector.state()))
+            continue
+        selection = selector.ask()
+        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        _refused(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
+        selector.tell(selection, _feedback(selection, CLIENTS))
+    return f"Skip: every fourth of {SLOTS} slots passes without an election, and its number is not used again."
 
 
 @_named
