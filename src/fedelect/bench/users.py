@@ -98,7 +98,7 @@ def bench_users(
     *,
     selectors: Sequence[str] = (AUTO,),
     worlds: Sequence[str] = (),
-    trials: int = 10,
+    trials: int = 8,
     slots: int = SLOTS,
     seed: int = 1,
     workers: int | None = None,

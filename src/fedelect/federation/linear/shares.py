@@ -147,14 +147,19 @@ class ShareCache:
 
     def __init__(self, budget_bytes: int = CACHE_BYTES) -> None:
         self._budget = budget_bytes
-        self._shares: WeakKeyDictionary[Scenario, Shares] = WeakKeyDictionary()
+        self._shares: WeakKeyDictionary[Scenario, Shares] = WeakKeyDictionary()  # the one used last is the last
+        self._counted: WeakKeyDictionary[Scenario, int] = WeakKeyDictionary()  # bytes of each when it was used last
 
     def of(self, scenario: Scenario) -> Shares:
         """Return the shares of `scenario`; drop older scenarios' while all together exceed the budget."""
+        for latest in list(self._shares)[-1:]:  # the only one that has grown since it was counted
+            self._counted[latest] = self._shares[latest].nbytes
         found = self._shares.pop(scenario, None) or Shares(scenario)
+        held = self._counted.setdefault(scenario, 0) + sum(self._counted[other] for other in self._shares)
         for other in list(self._shares):
-            if found.nbytes + self.nbytes <= self._budget:
+            if held <= self._budget:
                 break
+            held -= self._counted.pop(other)
             del self._shares[other]
         self._shares[scenario] = found
         return found
