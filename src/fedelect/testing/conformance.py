@@ -321,12 +321,12 @@ def check_skipped_slots_are_not_reused(factory: Factory) -> str:
     for slot in range(1, SLOTS + 1):
         if slot % 4 == 0:
             selector.skip()
-            selector = type(selector).restore(_through_json(selector.state()))
+            selector = type(selector).restore(through_json(selector.state()))
             continue
         selection = selector.ask()
-        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
-        _refused(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
-        selector.tell(selection, _feedback(selection, CLIENTS))
+        require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        refused(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
+        selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return f"Skip: every fourth of {SLOTS} slots passes without an election, and its number is not used again."
 
 
