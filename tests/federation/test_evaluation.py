@@ -106,6 +106,7 @@ def test_the_accuracy_of_a_module_is_that_of_its_scores() -> None:
 def test_rows_taken_of_a_sparse_matrix_are_those_of_the_dense_one() -> None:
     dense = stream(1, "matrix").integers(0, 2, (9, 4)).astype(np.float32)
     first, last = np.array([1, 4, 4, 8]), np.array([3, 4, 7, 9])
-    expected: Any = as_sparse(dense[[1, 2, 4, 5, 6, 8]])
-    for taken, part in zip(take_rows(as_sparse(dense), first, last), expected, strict=True):
+    expected = as_sparse(dense[[1, 2, 4, 5, 6, 8]])
+    pairs: Any = zip(take_rows(as_sparse(dense), first, last), expected, strict=True)
+    for taken, part in pairs:
         assert np.array_equal(taken, part) and taken.dtype == part.dtype
