@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 
+in_a_process: Any = importlib.import_module("overhead").in_a_process  # beside this script
+
 K, ASKED, TARGET = 10, 40, 1.15
 KINDS = ("FedAvg", "GoalDirected(FedAvg)")
 
@@ -107,9 +109,8 @@ def main() -> None:
     print(f"{given.repeats} turns of {given.rounds} rounds each, K = {K}, {ASKED} asked and the elected beside them\n")
     print("| N | strategy | seconds a round: median | middle half | times FedAvg | CPU of the server's thread |")
     print("| --- | --- | --- | --- | --- | --- |")
-    overhead = importlib.import_module("overhead")  # beside this file
     for nodes in given.nodes:
-        found = overhead.in_a_process(f"scale.measure({nodes}, {given.rounds}, {given.repeats}, {given.profile})")
+        found = in_a_process(f"scale.measure({nodes}, {given.rounds}, {given.repeats}, {given.profile})")
         usual = statistics.median(seconds for seconds, _ in found["FedAvg"])
         for kind in KINDS:
             low, middle, high = statistics.quantiles([seconds for seconds, _ in found[kind]], n=4)

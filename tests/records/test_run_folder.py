@@ -262,7 +262,7 @@ def test_an_unknown_schema_is_refused_by_its_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_run_of_an_earlier_version_is_read_but_not_resumed(tmp_path: Path, version: int) -> None:
-    later = {"mean_opinion", "available", "failed", "left_out", "joined", "measures"}
+    later = {"mean_opinion", "available", "candidates", "failed", "left_out", "joined", "measures"}
     later |= {"signals"} if version == 1 else set()
     write(tmp_path)
     header = json.loads((tmp_path / "run.json").read_text())

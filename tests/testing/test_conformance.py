@@ -25,6 +25,7 @@ from fedelect.selectors import (
     PowerOfChoice,
     ProportionalFair,
     QuickInitUcb,
+    RandomAmong,
     RandomCohort,
     RbcsF,
     RoundRobin,
@@ -43,6 +44,7 @@ FACTORIES: dict[str, Factory] = {
     "BpUcb": lambda n, k, seed: BpUcb(clients=n, budget=k, exploration=0.3, seed=seed),
     "FixedCohort": lambda n, k, seed: FixedCohort(clients=n, cohort=range(k)),
     "QuickInitUcb": lambda n, k, seed: QuickInitUcb(clients=n, budget=k, exploration=0.3, seed=seed),
+    "RandomAmong": lambda n, k, seed: RandomAmong(clients=n, budget=k, seed=seed, among=range(1, n)),
     "RandomCohort": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed),
     "RandomCohort of sets": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed, cohorts=[range(k)]),
     "RoundRobin": lambda n, k, seed: RoundRobin(clients=n, budget=k, seed=seed),
@@ -177,8 +179,13 @@ class ReusesSlots(Broken, overrides=["abandon"]):
         self._slot -= 1
 
 
+class SkipsNothing(Broken):
+    def skip(self) -> None:
+        pass
+
+
 class AsksAnew(Broken, overrides=["ask"]):
-    def ask(self, available: Any = None) -> Selection:
+    def ask(self, available: Any = None, *, reports: Feedback | None = None) -> Selection:
         self._open = None
         return super().ask(available)
 
@@ -256,6 +263,7 @@ FAILS_IN = {
     TakesStaleAsks: "stale asks are refused",
     LearnsBeforeItChecks: "stale asks are refused",
     ReusesSlots: "abandoned slots are not reused",
+    SkipsNothing: "skipped slots are not reused",
     AsksAnew: "an open ask is asked again",
     StopsAtNan: "missing opinions are accepted",
     ReliesOnAnOptionalSignal: "optional signals may be missing",

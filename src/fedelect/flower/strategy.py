@@ -142,6 +142,7 @@ class AbstractSlotStrategy(Strategy):
             per_slot=self._settings.rounds_per_slot,
             timeout_s=_TIMEOUT_S if timeout is None else timeout,
             quorum=self._settings.train_quorum,
+            sketch_seed=self._source.sketch_seed,
             evaluate_config=evaluate_config or ConfigRecord(),
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from fedelect.analytics import OpinionFunction, accuracy, load_opinion
 from fedelect.atlas import Atlas, AtlasEngine
@@ -18,9 +19,10 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
 from fedelect.protocol.configuration import MEMORY
-from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
+from fedelect.records import ORACLE
+from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario, most_available
 from fedelect.seeds import derive
-from fedelect.selectors import AbstractSelector, Make, SelectorSpec, recommended
+from fedelect.selectors import AbstractSelector, Make, RandomAmong, SelectorSpec, recommended
 from fedelect.simulator.network import LinkConditions
 from fedelect.simulator.peer_election import PeerElection
 from fedelect.vocabulary import as_int
@@ -67,6 +69,12 @@ class Plan:
         for name, value in (("slots", self.slots), ("trials", self.trials)):
             if value < 1:
                 raise ConfigurationError(f"{name} must be at least 1, got {value}")
+        most = most_available(self.config.availability, self.config.clients, slots=self.slots)
+        if most < self.config.budget:
+            raise ConfigurationError(
+                f"availability: at most {most} of the {self.config.clients} clients are ever there in {self.slots} "
+                f"slots, but a cohort takes {self.config.budget}; let more be there, or lower `budget`"
+            )
 
     def build_selector(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
         """Build the selector of `spec` for one trial in one world."""
@@ -74,7 +82,7 @@ class Plan:
         extras: dict[str, Any] = {}
         if spec.make is recommended:
             extras = {"framework": self.framework, "start": scenario.config.start}
-        elif spec.make is elected_by_peers:
+        elif spec.make in _WITH_SCENARIO.values():
             extras = {"scenario": scenario}
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
         check_fits(selector, self.framework, spec.text)
@@ -141,6 +149,20 @@ def elected_by_peers(
     )
 
 
+def random_unflawed(*, scenario: Scenario, seed: int) -> RandomAmong:
+    """The oracle: random cohorts of the unflawed clients, whom no selector can know.
+
+    Where fewer than K of them are available, flawed ones fill the cohort up. Where nobody is flawed it is `random`,
+    cohort by cohort. Clients whose honest data is hard are not flawed.
+    """
+    unflawed = np.flatnonzero(~scenario.flawed).tolist()
+    return RandomAmong(clients=scenario.clients, budget=scenario.budget, seed=seed, among=unflawed)
+
+
+_WITH_SCENARIO: dict[str, Make] = {PEERS: elected_by_peers, ORACLE: random_unflawed}
+"""Selectors that are made with the scenario, by name. They are the simulator's own: no user's selector may see it."""
+
+
 def specify_selectors(selectors: Sequence[str | Make] | str | Make) -> tuple[SelectorSpec, ...]:
     """Make selector specifications from names, classes or functions; see `fedelect.selectors.SelectorSpec.of`.
 
@@ -148,7 +170,7 @@ def specify_selectors(selectors: Sequence[str | Make] | str | Make) -> tuple[Sel
     """
     if isinstance(selectors, str) or callable(selectors):
         selectors = [selectors]
-    specs = [SelectorSpec.of(one, extra={PEERS: elected_by_peers}) for one in selectors]
+    specs = [SelectorSpec.of(one, extra=_WITH_SCENARIO) for one in selectors]
     seen: Counter[str] = Counter()
     for index, (given, spec) in enumerate(zip(selectors, specs, strict=True)):
         seen[spec.text] += 1
