@@ -5,7 +5,7 @@ BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup demo test integration paper check lint types layers format clean bench-contenders bench bench-flower charts
+.PHONY: help setup demo test integration paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions
 
 help:
 	@echo "make demo    run both closed loops on the bundled digits data and write a report"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench-contenders  build $(BENCH) with fedelect and the simulators it is compared with"
 	@echo "make charts  build the report's charting library anew (needs npm)"
 	@echo "make bench-flower  what GoalDirected costs on Flower, and what noise on opinions costs (minutes)"
+	@echo "make flower-versions   tests on Flower with other versions of it; what cannot be installed is skipped by name"
 	@echo "make bench   compare the training engine with them (BENCH_OPTIONS=--quick for a few minutes)"
 
 setup: $(VENV)/.ready
@@ -46,6 +47,9 @@ test: setup
 # Real engines and processes; what this machine lacks is skipped by name and listed at the end.
 integration: setup
 	$(BIN)/python -m pytest -q -n 0 -m integration -rs
+
+flower-versions: setup
+	$(BIN)/python tools/flower_versions.py
 
 paper: setup
 	$(BIN)/python -m pytest -q -n 0 -m paper -rs
@@ -82,6 +86,7 @@ charts:
 
 bench-flower: setup
 	$(BIN)/python benchmarks/flower/overhead.py
+	$(BIN)/python benchmarks/flower/scale.py
 	$(BIN)/python benchmarks/flower/privacy.py
 
 clean:

@@ -16,14 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedelect.errors import ConfigurationError, MissingExtraError
+from fedelect._imports import require_extras
+from fedelect.errors import ConfigurationError
 from fedelect.protocol import FRAME_LIMIT
 from fedelect.runtime.transport.base import Frame, Inbox, LinkDown, LinkUp
-
-try:
-    import zenoh
-except ImportError as error:
-    raise MissingExtraError("links between real peers", "peer") from error
 
 LEASE_MS = 4000
 """Silence, keep-alives included, after which a neighbour is down, milliseconds."""
@@ -62,6 +58,7 @@ class ZenohTransport:
     def __init__(
         self, *, realm: str, client: int, address: str, neighbours: Mapping[int, tuple[str, str]], tls: TlsFiles
     ) -> None:
+        require_extras("links between real peers", zenoh="peer")
         for path in (tls.ca, tls.certificate, tls.key):
             if not path.is_file():
                 raise ConfigurationError(f"no TLS without {path}; a peer does not start unprotected: restore the file")
@@ -80,6 +77,8 @@ class ZenohTransport:
         Raises:
             ConfigurationError: The address cannot be listened on, or the TLS files cannot be used.
         """
+        import zenoh  # here, so that servers, which open no links, do without it
+
         self._inbox = inbox
         try:
             self._session = zenoh.open(zenoh.Config.from_json5(json.dumps(self._settings)))
