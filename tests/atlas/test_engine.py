@@ -17,7 +17,7 @@ from fedelect.atlas import Atlas, AtlasEngine, draw_training_seed, load_atlas, s
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, Training, make_engine
 from fedelect.loop import FrameworkName
-from fedelect.measurement import KnowsOpinions
+from fedelect.measurement import KnowsOpinions, opinions_on
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import Scenario
 from fedelect.simulator import Plan, simulate
@@ -69,6 +69,15 @@ def test_a_run_on_the_atlas_equals_one_that_trains(
     engine = TrainsWhatTheAtlasDraws(atlas)
     simulate(plan(framework, atlas), digits(), tmp_path / "trained", engine=engine, workers=1)
     assert sorted_records(looked_up) == sorted_records(read_run(tmp_path / "trained"))
+
+
+def test_of_a_table_only_those_asked_give_opinions() -> None:
+    atlas = trained()
+    engine, model = AtlasEngine(atlas), np.array([3.0, 0.0])
+    asked = [np.array([0, 4]), np.array([], dtype=np.int64)]
+    some, nobody = opinions_on(atlas.world, [model, model], engine=engine, clients=asked)
+    assert some[[0, 4]].tolist() == atlas.opinions(3, 0)[[0, 4]].tolist()
+    assert np.isnan(some[[1, 2, 3, 5]]).all() and np.isnan(nobody).all()
 
 
 def test_the_header_is_that_of_a_run_that_trains_but_for_engine_and_data(tmp_path: Path) -> None:

@@ -107,9 +107,12 @@ def selectors() -> None:
     for column in ("name", "needs", "choose it when"):
         table.add_column(column)
     for name, kind in selector_classes().items():
-        table.add_row(name, ", ".join(sorted(kind.needs)) or "nothing", kind.advice)
+        needs = ", ".join([*sorted(kind.needs), *(f"({name})" for name in sorted(kind.uses))])
+        table.add_row(name, needs or "nothing", kind.advice)
     console = Console()
     console.print(table)
+    if any(kind.uses for kind in selector_classes().values()):
+        console.print("Signals in brackets are optional.")
     console.print("`auto` is the recommended one for the scenario: equal turns in a warm start.")
     console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
     console.print("In simulations `oracle` draws at random among the unflawed clients, whom no selector can know.")
