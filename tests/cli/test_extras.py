@@ -23,6 +23,7 @@ LACKS = {
     "peers renew peer00 --ca ca --folder folder": "peer",
     "peers demo --out demo": "lab,peer",
     "peers demo --scenario mine.toml --out demo": "peer",
+    "bench users": "lab",
     "atlas build digits": "lab",
     "atlas build torch.toml": "torch",
 }

@@ -14,6 +14,7 @@ from fedelect._progress import TerminalBar
 from fedelect._version import __version__
 from fedelect.bench import CLAIM_TRIALS, USER_WORLDS, UsersBenchmark, Verdict, bench_users
 from fedelect.cli.figures_file import make_room, plain, write_figures
+from fedelect.cli.tables import LONGEST_NAME
 from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
 from fedelect.records import ORACLE, RANDOM, MeasureSummary
@@ -87,7 +88,8 @@ def print_worlds(found: UsersBenchmark, console: Console) -> None:
         pad_edge=False,
         collapse_padding=True,
     )
-    table.add_column("world\nselector", overflow="fold", min_width=max(len(world.name) for world in found.worlds))
+    names = [world.name for world in found.worlds] + [f"  {one.label}" for one in found.verdicts]
+    table.add_column("world\nselector", overflow="fold", min_width=min(LONGEST_NAME, max(map(len, names))))
     for head in ("accu-\nracy", "minus\nrandom", "closure", "low minus\nrandom", "slots", "flawed"):
         table.add_column(head, justify="right", no_wrap=True)
     for world in found.worlds:
