@@ -27,6 +27,7 @@ from fedelect.equations.intervals import mean_band
 from fedelect.errors import RunError
 from fedelect.federation import DEFAULT_ENGINE, make_engine
 from fedelect.loop import Replica, play_slot
+from fedelect.records import mean_opinion
 from fedelect.records.files import make_folder, replace_file
 from fedelect.scenario import Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
@@ -259,7 +260,7 @@ def _outcome(candidate: Candidate, work: Trial, *, dataset: Dataset, seed: int) 
         for slot in range(1, work.slots + 1):
             records = play_slot(replicas, slot=slot, framework="fa", seed=seed, engine=engine)
             for name, rewards in opinions.items():
-                rewards.append([record.reward for record in records if record.selector == name])
+                rewards.append([mean_opinion(record) for record in records if record.selector == name])
         (scores,) = engine.scores(world, [engine.initial_model(world)])
     fixed, random = (np.array(opinions[name], dtype=np.float64).T for name in ("fixed", "random"))
     return CandidateResult(

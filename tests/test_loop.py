@@ -241,7 +241,7 @@ def test_a_selector_is_told_the_extra_signals_it_needs_and_no_others(world: Scen
     (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN)
     assert record.signals is not None
     told = {name for name, values in msgspec.structs.asdict(record.signals).items() if values is not None}
-    assert told == {"loss_rms", "sizes", "seconds"}
+    assert told == Oort.needs | (Oort.uses - {"reward", "opinions"}) and "loss" not in told
     assert record.signals.sizes == tuple(map(float, world.sizes.tolist()))
     assert record.signals.seconds is not None
     timed = tuple(client for client, seconds in enumerate(record.signals.seconds) if seconds is not None)

@@ -206,7 +206,8 @@ class SelectorSource:
         if size == 0:
             return None
         drawn = stream(self.selector.seed, "survey", slot).permutation(len(there))[:size]
-        sample = sorted(list(there)[index] for index in drawn.tolist())
+        connected = list(there)
+        sample = sorted(connected[index] for index in drawn.tolist())
         beside = [] if size == len(there) else [client for client in selection.cohort if client in there]
         asked = {client: there[client] for client in sorted({*sample, *beside})}
         answered = itertools.count(1)

@@ -208,7 +208,7 @@ class RunLoop:
         usable = self._backoff.filter(list(there), slot, needed=self._writer.header.budget)
         if self._writer.header.framework == "da":
             usable = list(there)  # peers elect whom they like
-        left_out = tuple(client for client in there if client not in usable)
+        left_out = tuple(sorted(there.keys() - set(usable)))
         if left_out:
             LOG.info("slot %d: left out after failures: %s", slot, clients.list_names(left_out))
         opened = OpenSlot(slot=slot, begun=begun, before=arrays, left_out=left_out, available=len(usable))

@@ -70,7 +70,7 @@ class AbstractSlotStrategy(Strategy):
             raise ConfigurationError("the selector is made when the strategy starts, for the clients that are there")
         return self._known_source
 
-    def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
+    def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
         """Make what depends on the clients that are there; `stored` is the header of a run that is continued."""
 
     def summary(self) -> None:
@@ -120,12 +120,13 @@ class AbstractSlotStrategy(Strategy):
         self._check_slots(slots)
         run = self._run or new_run_folder()
         stored = read_stored_header(run)
-        self._prepare(grid, stored)
+        directory = Directory(grid, self._settings.identity)
+        self._prepare(directory, stored)
         LOG.info("Starting %s:", type(self).__name__)
         self._log_run()
         description = self._source.description
         clients = Clients(
-            Directory(grid, self._settings.identity),
+            directory,
             description.clients,
             self._settings.names or (stored and stored.client_names) or (),
         )
@@ -299,14 +300,14 @@ class GoalDirected(AbstractSlotStrategy):
             )
         super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run)
 
-    def _prepare(self, grid: Grid, stored: RunHeader | None) -> None:
+    def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
         if self._auto is None:
             return
         if stored is not None:
             clients, self._expected = stored.clients, self._auto.budget
         else:
             names = self._settings.names
-            self._expected = self._count_nodes(grid) if names is None else len(names)
+            self._expected = self._count_nodes(directory) if names is None else len(names)
             clients = self._auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
         selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
@@ -315,10 +316,10 @@ class GoalDirected(AbstractSlotStrategy):
         self._settings.check_fits(clients, selector.budget)
         self._known_source = source
 
-    def _count_nodes(self, grid: Grid) -> int:
+    def _count_nodes(self, directory: Directory) -> int:
         """Return how many nodes are there, once their number has not changed for a while."""
         assert self._auto is not None
-        directory, wait_s = Directory(grid, self._settings.identity), self._settings.wait_s
+        wait_s = self._settings.wait_s
         until, count, since = time.monotonic() + wait_s, -1, 0.0
         while True:
             now, before = time.monotonic(), count
