@@ -25,7 +25,7 @@ def demo(
     trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 16,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
 ) -> None:
-    """Run a world like those of users, then FL&FA and FL&DA with all selectors of the paper, and write their report."""
+    """Run a users' world, then FL&FA and FL&DA with all selectors of the paper, and write their report."""
     console = Console()
     for name, options in RUNS.items():
         length = 2 * slots if name == "users" else slots

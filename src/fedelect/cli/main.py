@@ -18,7 +18,7 @@ from fedelect.errors import FedelectError
 COMMANDS = {
     "demo": (
         "demo:demo",
-        "Run a world like those of users, then FL&FA and FL&DA with all selectors of the paper, and write their report.",
+        "Run a users' world, then FL&FA and FL&DA with all selectors of the paper, and write their report.",
     ),
     "run": (
         "run:run",
