@@ -10,12 +10,13 @@ from flwr.app import Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
+import fedelect
 from fedelect.equations.sketch import UpdateSketch
 from fedelect.errors import ConfigurationError, StateError
 from fedelect.flower import GoalDirected, OpinionPrivacy
 from fedelect.flower.rounds import SlotTraining
 from fedelect.flower.signals import SignalTracker
-from fedelect.records import read_run
+from fedelect.records import read_run, summarise
 from fedelect.selectors import AbstractSelector, Oort, PowerOfChoice, QuickInitUcb, RandomCohort
 from fedelect.vocabulary import Feedback, Selection
 
@@ -235,3 +236,13 @@ def test_updates_are_projected_and_candidates_report_before_the_election(tmp_pat
         assert before.loss is not None and later is not None and later[3] == before.loss[3]
     assert rows[0].measures is not None and rows[0].measures.evaluations == N + 2
     assert rows[0].signals is not None and rows[0].signals.loss is not None
+
+
+def test_places_that_nobody_has_taken_yet_count_in_no_figure_and_names_are_shown(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    GoalDirected(FedAvg(), budget=K, run=tmp_path / "run", wait_s=0.0).start(grid, initial_arrays(), num_rounds=6)
+    (row,) = summarise(read_run(tmp_path / "run"))
+    assert read_run(tmp_path / "run").header.clients == 2 * N
+    assert row.jain_index.mean == pytest.approx(1.0) and row.never_chosen.mean == 0.0  # all six had equal turns
+    page = fedelect.load_run(tmp_path / "run").report(tmp_path / "page.html").read_text()
+    assert "site-4" in page

@@ -115,6 +115,7 @@ def summarise(
         shares=group_shares(table),
         measured=table.measured,
         times=[(target, time_to_target(table, target, by=target_by)) for target in targets],
+        joined=table.joined,
         confidence=confidence,
     )
     return [_summary(one, view) for one in table.selectors.values()]
@@ -131,6 +132,7 @@ class _View:
     shares: dict[str, dict[str, Floats]]
     measured: Measured
     times: list[tuple[float, dict[str, metrics.TimeToTarget]]]
+    joined: int | None
     confidence: float
 
 
@@ -159,8 +161,8 @@ def _summary(one: SelectorTable, view: _View) -> SelectorSummary:
         gap_to_best_fixed=None if view.gaps is None else over_trials(view.gaps[label]),
         regret=at_end(view.losses),
         group_shares={group: over_trials(share) for group, share in view.shares[label].items()},
-        jain_index=over_trials(metrics.jain_index(one.selections)),
-        never_chosen=over_trials(np.where(begun, metrics.never_chosen(one.selections), np.nan)),
+        jain_index=over_trials(metrics.jain_index(one.selections[:, : view.joined])),
+        never_chosen=over_trials(np.where(begun, metrics.never_chosen(one.selections[:, : view.joined]), np.nan)),
         upload_failures=over_trials(lost),
         selections=tuple(mean_selections),
         targets=tuple(_target(target, times[label], begun, view.confidence) for target, times in view.times),

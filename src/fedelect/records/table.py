@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,12 +64,14 @@ class RunTable:
     """A whole run as arrays.
 
     Attributes:
-        header: What the run is.
+        header: What the run is; with the names of clients that joined, where the run did not know them beforehand.
         selectors: Label -> table, in the order of the header.
+        joined: How many clients have ever been there, numbers 0 to this - 1; None where all N are known beforehand.
     """
 
     header: RunHeader
     selectors: dict[str, SelectorTable]
+    joined: int | None = None
 
     @property
     def recorded(self) -> int:
@@ -181,15 +184,21 @@ class TableBuilder:
     def __init__(self, header: RunHeader) -> None:
         self._header = header
         self._tallies = {label: _Tally(header) for label in header.labels}
+        self._names: dict[int, str] = {}
 
     def add(self, record: SlotRecord) -> float | None:
         """Count one more record of the run; its mean opinion (see `mean_opinion`)."""
+        self._names.update(record.joined)
         return self._tallies[record.selector].add(record)
 
     def table(self) -> RunTable:
         """The table of all records so far; later ones do not change it."""
-        entries = self._header.selectors
-        return RunTable(self._header, {entry.label: self._tallies[entry.label].finish(entry) for entry in entries})
+        header = self._header
+        tables = {entry.label: self._tallies[entry.label].finish(entry) for entry in header.selectors}
+        if header.client_names is not None or not self._names:
+            return RunTable(header, tables)
+        names = tuple(self._names.get(client, f"free place {client}") for client in range(header.clients))
+        return RunTable(msgspec.structs.replace(header, client_names=names), tables, len(self._names))
 
 
 def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from fedelect.equations.intervals import Interval
-from fedelect.records import RunHeader, SelectorSummary
+from fedelect.records import RunTable, SelectorSummary
 from fedelect.report.analysis import RunAnalysis
 from fedelect.report.run_data import RunData
 from fedelect.report.style import LIGHT_COLOURS
@@ -167,7 +167,7 @@ def render_fairness(analyses: Sequence[RunAnalysis]) -> str:
     for analysis, one, key in each_selector(analyses):
         cells = [interval_cell(one.group_shares.get(group), percent=True) for group in groups]
         cells += [interval_cell(one.jain_index), interval_cell(one.never_chosen, digits=1)]
-        cells += [_never(analysis.run.header, one), interval_cell(one.upload_failures, percent=True)]
+        cells += [_never(analysis.run.table, one), interval_cell(one.upload_failures, percent=True)]
         rows.append(render_row(key, cells))
     return (
         "<p>Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat.</p>"
@@ -175,8 +175,9 @@ def render_fairness(analyses: Sequence[RunAnalysis]) -> str:
     )
 
 
-def _never(header: RunHeader, one: SelectorSummary) -> str:
-    never = [client for client, times in enumerate(one.selections) if times == 0]
+def _never(table: RunTable, one: SelectorSummary) -> str:
+    header = table.header
+    never = [client for client, times in enumerate(one.selections[: table.joined]) if times == 0]
     if not one.trials:
         return NOTHING
     names = [str(client) if header.client_names is None else header.client_names[client] for client in never]
