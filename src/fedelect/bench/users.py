@@ -98,7 +98,7 @@ def bench_users(
     *,
     selectors: Sequence[str] = (AUTO,),
     worlds: Sequence[str] = (),
-    trials: int = 8,
+    trials: int = 10,
     slots: int = SLOTS,
     seed: int = 1,
     workers: int | None = None,

@@ -32,7 +32,7 @@ def users(
         list[str] | None,
         typer.Option(help=f"A world: {', '.join(USER_WORLDS)}; several times for more. All if left out."),
     ] = None,
-    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 8,
+    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 10,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
     out_dir: Annotated[
