@@ -235,6 +235,13 @@ def test_help_version_and_selectors(fedelect: Fedelect) -> None:
     assert fedelect("--version")[1].startswith("fedelect 0.")
     out = fedelect("selectors")[1]
     assert all(name in out for name in ("fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"))
+    assert (
+        out.index("baseline") < out.index("paper") < out.index("literature: loss") < out.index("literature: fairness")
+    )
+    listed = json.loads(fedelect("selectors", "--json")[1])
+    (choice,) = [one for one in listed if one["name"] == "power-of-choice"]
+    assert choice["family"] == "literature: loss" and choice["class"] == "PowerOfChoice"
+    assert (choice["needs"], choice["uses"], choice["asks"]) == (["loss", "sizes"], [], ["loss"])
 
 
 def test_the_demo_runs_a_users_world_and_both_loops_and_names_its_report(fedelect: Fedelect, tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from fedelect.cli.tables import print_summary
 from fedelect.records import read_table, summary_json, summary_table
 from fedelect.report import write_figures, write_report
 from fedelect.report.live import DEFAULT_PORT, LiveServer, RunWatcher
-from fedelect.selectors import selector_classes
+from fedelect.selectors import AbstractSelector, selector_families
 
 RunFolder = Annotated[Path, typer.Argument(help="A run folder, finished or still running.")]
 RunFolders = Annotated[
@@ -101,14 +101,23 @@ def serve_live(folder: Path, console: Console, *, wanted: bool, port: int | None
         server.wait_for_pages()
 
 
-def selectors() -> None:
-    """List the selectors that can be named, each with a line on when to choose it."""
+def selectors(
+    as_json: Annotated[bool, typer.Option("--json", help="Print them as JSON, for programs.")] = False,
+) -> None:
+    """List the selectors that can be named, by family, each with a line on when to choose it."""
+    families = selector_families()
+    if as_json:
+        typer.echo(json.dumps(_list_selectors(families), indent=2))
+        return
     table = Table()
     for column in ("name", "needs", "choose it when"):
         table.add_column(column)
-    for name, kind in selector_classes().items():
-        needs = ", ".join([*sorted(kind.needs), *(f"({name})" for name in sorted(kind.uses))])
-        table.add_row(name, needs or "nothing", kind.advice)
+    for family, classes in families.items():
+        table.add_section()
+        table.add_row(f"[bold]{family}[/bold]", "", "")
+        for name, kind in classes.items():
+            needs = ", ".join([*sorted(kind.needs), *(f"({name})" for name in sorted(kind.uses))])
+            table.add_row(name, needs or "nothing", kind.advice)
     console = Console()
     console.print(table)
     if any(kind.uses for kind in selector_classes().values()):
@@ -117,3 +126,19 @@ def selectors() -> None:
     console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
     console.print("In simulations `oracle` draws at random among the unflawed clients, whom no selector can know.")
     console.print("Parameters: NAME:key=value, for example bp-ucb:exploration=0.01. Your own: module:Class.")
+
+
+def _list_selectors(families: Mapping[str, Mapping[str, type[AbstractSelector]]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "family": family,
+            "class": kind.__name__,
+            "needs": sorted(kind.needs),
+            "uses": sorted(kind.uses),
+            "asks": sorted(kind.asks),
+            "advice": kind.advice,
+        }
+        for family, classes in families.items()
+        for name, kind in classes.items()
+    ]

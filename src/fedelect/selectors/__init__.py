@@ -6,19 +6,29 @@ A selector sees what `tell` gives it and nothing else of the federation.
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.baselines import FixedCohort, RandomAmong, RandomCohort, RoundRobin, ShuffledCycle
 from fedelect.selectors.bp_ucb import BpUcb
-from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes
+from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes, selector_families
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
 from fedelect.selectors.literature import (
+    ActiveFl,
     AdditiveThompson,
+    BestChannel,
     ClientThompson,
     ClientUcb,
+    ClusteredBySimilarity,
+    ClusteredBySize,
     ContextUcb,
     DataSize,
+    DivFl,
+    E3cs,
+    FairUcb,
+    FedCor,
     FedCs,
+    GreedyFed,
     Oort,
     PowerOfChoice,
     ProportionalFair,
     RbcsF,
+    SFedAvg,
     TiFl,
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
@@ -27,17 +37,26 @@ from fedelect.selectors.subset_ucb import SubsetUcb
 
 __all__ = [
     "AbstractSelector",
+    "ActiveFl",
     "AdditiveThompson",
     "Available",
+    "BestChannel",
     "BpGp",
     "BpUcb",
     "Choice",
     "ClientThompson",
     "ClientUcb",
+    "ClusteredBySimilarity",
+    "ClusteredBySize",
     "ContextUcb",
     "DataSize",
+    "DivFl",
+    "E3cs",
+    "FairUcb",
+    "FedCor",
     "FedCs",
     "FixedCohort",
+    "GreedyFed",
     "LossGp",
     "Make",
     "Oort",
@@ -48,6 +67,7 @@ __all__ = [
     "RandomCohort",
     "RbcsF",
     "RoundRobin",
+    "SFedAvg",
     "SelectorSpec",
     "SetGp",
     "ShuffledCycle",
@@ -55,4 +75,5 @@ __all__ = [
     "TiFl",
     "recommended",
     "selector_classes",
+    "selector_families",
 ]

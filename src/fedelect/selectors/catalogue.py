@@ -19,16 +19,26 @@ from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, 
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
 from fedelect.selectors.literature import (
+    ActiveFl,
     AdditiveThompson,
+    BestChannel,
     ClientThompson,
     ClientUcb,
+    ClusteredBySimilarity,
+    ClusteredBySize,
     ContextUcb,
     DataSize,
+    DivFl,
+    E3cs,
+    FairUcb,
+    FedCor,
     FedCs,
+    GreedyFed,
     Oort,
     PowerOfChoice,
     ProportionalFair,
     RbcsF,
+    SFedAvg,
     TiFl,
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
@@ -47,38 +57,49 @@ AUTO = "auto"
 _OFFERED = ("clients", "budget", "seed")  # set by `build`, not by the specification
 _OFFERED_BY_PROGRAMS = ("scenario", "framework", "start", "signals")  # to their own functions only
 
-_OURS: dict[str, type[AbstractSelector]] = {
-    "fixed": FixedCohort,
-    "random": RandomCohort,
-    "cycle": ShuffledCycle,
-    "round-robin": RoundRobin,
-    "subset-ucb": SubsetUcb,
-    "quick-init-ucb": QuickInitUcb,
-    "bp-ucb": BpUcb,
-    "set-gp": SetGp,
-    "loss-gp": LossGp,
-    "bp-gp": BpGp,
-    "power-of-choice": PowerOfChoice,
-    "oort": Oort,
-    "tifl": TiFl,
-    "fedcs": FedCs,
-    "proportional-fair": ProportionalFair,
-    "data-size": DataSize,
-    "rbcs-f": RbcsF,
-    "context-ucb": ContextUcb,
-    "client-ucb": ClientUcb,
-    "client-thompson": ClientThompson,
-    "additive-thompson": AdditiveThompson,
+_FAMILIES: dict[str, dict[str, type[AbstractSelector]]] = {
+    "baseline": {"fixed": FixedCohort, "random": RandomCohort, "cycle": ShuffledCycle, "round-robin": RoundRobin},
+    "paper": {"subset-ucb": SubsetUcb, "quick-init-ucb": QuickInitUcb, "bp-ucb": BpUcb},
+    "ours": {"set-gp": SetGp, "loss-gp": LossGp, "bp-gp": BpGp},
+    "literature: loss": {"power-of-choice": PowerOfChoice, "active-fl": ActiveFl, "oort": Oort, "fedcor": FedCor},
+    "literature: diversity": {
+        "divfl": DivFl,
+        "clustered-by-size": ClusteredBySize,
+        "clustered-by-similarity": ClusteredBySimilarity,
+    },
+    "literature: contribution": {"s-fedavg": SFedAvg, "greedyfed": GreedyFed},
+    "literature: bandit": {
+        "client-ucb": ClientUcb,
+        "client-thompson": ClientThompson,
+        "additive-thompson": AdditiveThompson,
+        "context-ucb": ContextUcb,
+    },
+    "literature: system": {
+        "tifl": TiFl,
+        "fedcs": FedCs,
+        "data-size": DataSize,
+        "best-channel": BestChannel,
+        "e3cs": E3cs,
+    },
+    "literature: fairness": {"proportional-fair": ProportionalFair, "rbcs-f": RbcsF, "fair-ucb": FairUcb},
 }
+
+
+def selector_families() -> dict[str, dict[str, type[AbstractSelector]]]:
+    """All named selectors by family: built-in ones first, then those of entry points, if any, as "other packages"."""
+    families = {family: dict(classes) for family, classes in _FAMILIES.items()}
+    known = {name for classes in families.values() for name in classes}
+    others = {
+        point.name: _check_class(point.load(), f"entry point {point.name!r}")
+        for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+        if point.name not in known
+    }
+    return families | ({"other packages": others} if others else {})
 
 
 def selector_classes() -> dict[str, type[AbstractSelector]]:
     """All named selectors: built-in ones first, then those of entry points."""
-    classes = dict(_OURS)
-    for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
-        if point.name not in classes:
-            classes[point.name] = _check_class(point.load(), f"entry point {point.name!r}")
-    return classes
+    return {name: kind for classes in selector_families().values() for name, kind in classes.items()}
 
 
 @dataclass(frozen=True, slots=True)

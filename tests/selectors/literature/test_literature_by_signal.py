@@ -119,21 +119,36 @@ def test_tifl_prefers_the_tier_that_is_served_worst_and_heeds_credits() -> None:
     assert list(counts.values()) == [4, 4, 4]  # 12 slots use up 3 tiers of 4 credits
 
 
-def test_fedcs_counts_an_upload_in_the_shade_of_others_as_upload_only() -> None:
+def test_fedcs_counts_the_distribution_and_an_upload_in_the_shade_of_others_as_upload_only() -> None:
     selector = FedCs(clients=4, budget=2, candidates=4, seed=1)
-    tell(selector, training_s=[5.0, 1.0, 4.0, 3.0], upload_s=[1.0, 4.0, 1.5, 3.0])
-    # Alone they add 6, 5, 5.5, 6: client 1. With 5 s passed they add 1, -, 1.5, 3: client 0.
-    assert selector.ask().cohort == (0, 1)
+    tell(selector, training_s=[5.0, 1.0, 4.5, 3.0], upload_s=[1.0, 4.0, 1.5, 3.0])
+    # Alone they add 1 + 1 + 5, 4 + 4 + 1, 1.5 + 1.5 + 4.5, 3 + 3 + 3: client 0, though client 1 would train and upload
+    # first. With 1 s of distribution and 6 s passed they add -, 3 + 4, 0.5 + 1.5, 2 + 3: client 2.
+    assert selector.ask().cohort == (0, 2)
 
 
-def test_fedcs_keeps_the_deadline_and_fills_up_beyond_it_only_if_it_must() -> None:
-    times = {"training_s": [5.0, 1.0, 4.0, 3.0], "upload_s": [1.0, 4.0, 1.5, 3.0]}
-    selector = FedCs(clients=4, budget=2, candidates=4, deadline_s=5.2, seed=1)
-    tell(selector, **times)
-    assert selector.ask().cohort == (0, 1)  # client 0 would end at 6: nobody fits beside client 1, it is the nearest
-    selector = FedCs(clients=4, budget=1, candidates=4, deadline_s=0.5, seed=1)
-    tell(selector, **times)
-    assert selector.ask().cohort == (1,)
+def test_fedcs_is_the_greedy_search_of_its_paper() -> None:
+    rng = np.random.default_rng(7)
+    for deadline in (8.0, 20.0, 60.0):
+        training, upload = rng.uniform(1.0, 10.0, 8), rng.uniform(0.5, 3.0, 8)
+        selector = FedCs(clients=8, budget=4, candidates=8, deadline_s=deadline, seed=1)
+        tell(selector, training_s=training, upload_s=upload)
+        left, chosen, passed = set(range(8)), list[int](), 0.0
+        while left:  # Algorithm 3, line by line, for as many clients as the deadline admits
+            sent = max((upload[k] for k in chosen), default=0.0)
+            cost = {k: max(sent, upload[k]) - sent + upload[k] + max(0.0, training[k] - passed) for k in left}
+            best = min(cost, key=lambda k: cost[k])
+            left.remove(best)
+            later = passed + upload[best] + max(0.0, training[best] - passed)
+            if max(sent, upload[best]) + later < deadline:
+                chosen, passed = [*chosen, best], later
+        assert set(chosen[:4]) <= set(selector.ask().cohort)
+
+
+def test_fedcs_fills_up_beyond_the_deadline_if_it_must() -> None:
+    selector = FedCs(clients=4, budget=2, candidates=4, deadline_s=0.5, seed=1)
+    tell(selector, training_s=[5.0, 1.0, 4.5, 3.0], upload_s=[1.0, 4.0, 1.5, 3.0])
+    assert selector.ask().cohort == (0, 2)
 
 
 def test_proportional_fair_takes_the_channel_that_is_best_beside_its_own_mean() -> None:

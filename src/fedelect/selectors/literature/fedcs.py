@@ -17,19 +17,24 @@ from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, as_
 class FedCs(AbstractSelector):
     """FedCS (Nishio, Yonetani, ICC 2019, arXiv 1804.08333), Algorithm 3, with at most K clients in a round.
 
-    Clients train at the same time and upload one after the other, so a client whose training ends while others upload
-    costs its upload only: with Theta seconds passed, client k adds T_ul,k + max(0, T_ud,k - Theta). From candidates
-    drawn at random (the resource request) the one that adds least is taken as long as the deadline holds. The
-    contract asks for K clients: where the deadline admits fewer, the places left go to those that add least beyond
-    it.
+    The model is sent to all at once, which takes as long as its slowest receiver, T_d; a client receives as fast as it
+    sends, as in the paper, so T_d is the largest upload time of the members. Clients then train at the same time and
+    upload one after the other, so a client whose training ends while others upload costs its upload only. With Theta
+    seconds passed since the distribution, client k adds what T_d grows by, and T_ul,k + max(0, T_ud,k - Theta). From
+    candidates drawn at random (the resource request) the one that adds least is taken as long as T_d + Theta stays
+    below the deadline.
 
     Forecasts come with the last feedback; before the first the cohort is random.
+
+    Differs from the original: the contract asks for exactly K clients. The search ends with K, and where the deadline
+    admits fewer, the places left go to those that add least beyond it. The times of the request itself and of the
+    aggregation count as 0.
 
     Args:
         clients: N.
         budget: K.
         candidates: Clients asked for their resources, from K to N; half of all (at least K) if left out.
-        deadline_s: Seconds that a round may take; None: no limit.
+        deadline_s: Seconds within which a round, distribution included, must end; None: no limit.
         seed: Fixes candidates and ties.
     """
 
@@ -61,14 +66,16 @@ class FedCs(AbstractSelector):
         return self._greedy(slot, drawn.tolist(), training, upload), ()
 
     def _greedy(self, slot: int, left: list[int], training: Floats, upload: Floats) -> Cohort:
-        passed, chosen, beyond = 0.0, list[int](), list[int]()
+        sent, passed, chosen, beyond = 0.0, 0.0, list[int](), list[int]()  # T_d and Theta
         while left and len(chosen) < self.budget:
             adds = upload + np.maximum(0.0, training - passed)
-            (quickest,) = self._pick_best(-adds, slot, np.array(left), 1)
+            longer = np.maximum(upload - sent, 0.0)
+            (quickest,) = self._pick_best(-(adds + longer), slot, np.array(left), 1)
             left.remove(quickest)
-            if self._deadline is None or passed + adds[quickest] <= self._deadline:
+            ends = sent + float(longer[quickest]) + passed + float(adds[quickest])
+            if self._deadline is None or ends < self._deadline:
                 chosen.append(quickest)
-                passed += float(adds[quickest])
+                sent, passed = sent + float(longer[quickest]), passed + float(adds[quickest])
             else:
                 beyond.append(quickest)
         return tuple(sorted(chosen + beyond[: self.budget - len(chosen)]))

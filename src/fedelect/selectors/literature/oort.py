@@ -21,8 +21,22 @@ _FLAT, _SHARP = 0.1, 5.0  # relative changes of utility at which the pacer relax
 _MOST_LEFT_OUT = 0.3  # largest share of the clients that may be left out for having trained often
 
 
-class OortRanking(AbstractSelector):
-    """Oort's state, utilities, exploration and pacer; a subclass says what a client's reward is.
+@final
+class Oort(AbstractSelector):
+    """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1, as in its public code.
+
+    The reward of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
+    percentile and normalised to the range of all rewards; its utility is that plus sqrt(0.1 ln R / L) for its last
+    training in slot L, times (T / t)^alpha where its duration t exceeds the preferred duration T. Of K places a share
+    eps (0.9, times 0.98 each slot, not below 0.2) goes to clients never tried, in proportion to their data size and
+    speed; the others are drawn in proportion to utility, from the clients above 95 % of the utility of the first one
+    left out. T is a percentile of all durations. The pacer raises it (by 5, from 30) when the reward won in the last
+    `window` slots is within 10 % of the window before, and lowers it when it changed five times over. A member that
+    did not report counts as the average of those that did. The first cohort is random.
+
+    Differs from the original: the mean of squared losses is over all samples, not over the last batch; durations of
+    clients never tried are their forecasts (`training_s`, `upload_s`), where told; rounds are counted from the first
+    slot, not from the first call.
 
     A selection's indices are the utilities of the members that the pacer counts as exploited, and 0 for the others.
 
@@ -31,11 +45,13 @@ class OortRanking(AbstractSelector):
         budget: K.
         penalty: alpha, exponent of the penalty for slow clients.
         window: Slots in a window of the pacer.
-        most_elections: A client that trained more often is left out; None: never.
+        most_elections: A client that trained more often is left out, at most 30 % of all; None: never.
         seed: Fixes all draws.
     """
 
+    needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"training_s", "upload_s"})
+    advice: ClassVar[str] = "Clients may report their losses, and time to accuracy counts: slow clients are penalised."
     version: ClassVar[int] = 2
 
     initial_arrays: ClassVar[Mapping[str, float]] = {
@@ -136,13 +152,15 @@ class OortRanking(AbstractSelector):
         drawn: list[int] = rng.choice(pool, count, replace=False, p=weights / weights.sum()).tolist()
         return drawn
 
-    def _record(self, selection: Selection, rewards: Floats, sizes: Floats, feedback: Feedback) -> None:
-        """Learn from the rewards (N,) of the members that reported; those that did not count as their average."""
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        """Learn from the members that reported; those that did not count as their average."""
+        loss, sizes, seconds = feedback.loss_rms, feedback.sizes, feedback.seconds
+        assert loss is not None and sizes is not None and seconds is not None  # declared in `needs`
+        rewards = sizes * loss
         members = np.array(selection.cohort)
         reported = members[~np.isnan(rewards[members])]
         explored_all = bool(self.arrays["count"].all())
-        if feedback.seconds is not None:
-            self._update_known("seconds", feedback.seconds)
+        self._update_known("seconds", seconds)
         if feedback.training_s is not None and feedback.upload_s is not None:
             forecast = np.where(self.arrays["count"] > 0.0, np.nan, feedback.training_s + feedback.upload_s)
             forecast[reported] = np.nan
@@ -178,38 +196,3 @@ class OortRanking(AbstractSelector):
     def _recall(self, memory: dict[str, Any]) -> None:
         self._won = [float(value) for value in memory["won"]]
         self._percent, self._exhausted = float(memory["percent"]), bool(memory["exhausted"])
-
-
-@final
-class Oort(OortRanking):
-    """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1, as in its public code.
-
-    The reward of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
-    percentile and normalised to the range of all rewards; its utility is that plus sqrt(0.1 ln R / L) for its last
-    training in slot L, times (T / t)^alpha where its duration t exceeds the preferred duration T. Of K places a share
-    eps (0.9, times 0.98 each slot, not below 0.2) goes to clients never tried, in proportion to their data size and
-    speed; the others are drawn in proportion to utility, from the clients above 95 % of the utility of the first one
-    left out. T is a percentile of all durations. The pacer raises it (by 5, from 30) when the reward won in the last
-    `window` slots is within 10 % of the window before, and lowers it when it changed five times over. A member that
-    did not report counts as the average of those that did. The first cohort is random.
-
-    Differs from the original: the mean of squared losses is over all samples, not over the last batch; durations of
-    clients never tried are their forecasts (`training_s`, `upload_s`), where told; rounds are counted from the first
-    slot, not from the first call.
-
-    Args:
-        clients: N.
-        budget: K.
-        penalty: alpha, exponent of the penalty for slow clients.
-        window: Slots in a window of the pacer.
-        most_elections: A client that trained more often is left out, at most 30 % of all; None: never.
-        seed: Fixes all draws.
-    """
-
-    needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
-    advice: ClassVar[str] = "Clients may report their losses, and time to accuracy counts: slow clients are penalised."
-
-    def _learn(self, selection: Selection, feedback: Feedback) -> None:
-        loss, sizes = feedback.loss_rms, feedback.sizes
-        assert loss is not None and sizes is not None  # declared in `needs`
-        self._record(selection, sizes * loss, sizes, feedback)
