@@ -120,7 +120,7 @@ def selectors(
             table.add_row(name, needs or "nothing", kind.advice)
     console = Console()
     console.print(table)
-    if any(kind.uses for kind in selector_classes().values()):
+    if any(kind.uses for classes in families.values() for kind in classes.values()):
         console.print("Signals in brackets are optional.")
     console.print("`auto` is the recommended one for the scenario: equal turns in a warm start.")
     console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
