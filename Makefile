@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint
 .PHONY: help setup demo test integration paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions
 
 help:
-	@echo "make demo    run both closed loops on the bundled digits data and write a report"
+	@echo "make demo    run a users' world and both closed loops on bundled data and write a report"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import layers, tests"
 	@echo "make integration   tests with real engines and processes"
