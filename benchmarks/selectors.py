@@ -2,6 +2,7 @@
 
     python benchmarks/selectors.py            # all tables
     python benchmarks/selectors.py --quick    # small sizes only
+    OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --asks     # only what an ask and a tell cost, all selectors
 
 Times are wall clock on whatever machine this runs on; ratios are taken side by side in one run. Every size runs in a
 process of its own, whose peak memory includes Python and numpy. Others are measured if they are installed: pgmpy comes
@@ -31,9 +32,12 @@ from numpy.typing import NDArray
 
 from fedelect import Feedback
 from fedelect.equations.beliefs import local_field, settle
-from fedelect.selectors import AbstractSelector, QuickInitUcb, SubsetUcb
+from fedelect.selectors import AbstractSelector, QuickInitUcb, SubsetUcb, selector_classes
+from fedelect.testing.sample_feedback import noisy_feedback
 
 SIZES = [(20, 5, 500), (100, 5, 500), (10_000, 50, 2000), (1_000_000, 100, 1000)]
+ASKED = [(100, 10, 60), (10_000, 50, 24)]
+MOST_MS = 50.0  # at N = 100, but for selectors that are slow by nature
 ENUMERATED = [(20, 5, 500), (40, 5, 500), (60, 5, 200)]
 
 
@@ -118,6 +122,45 @@ def cost(kind: str, clients: int, budget: int, slots: int) -> dict[str, Any]:
         "peak_mb": peak_mb(),
         "state_kb": len(state) / 1e3,
     }
+
+
+def ask_and_tell(name: str, clients: int, budget: int, slots: int) -> dict[str, Any]:
+    """Median and worst milliseconds of processor time of an ask and of a tell after the cold start."""
+    kind = selector_classes()[name]
+    extra: dict[str, Any] = {"cohort": range(budget)} if name == "fixed" else {"budget": budget, "seed": 7}
+    extra |= {"exploration": 0.1} if kind in (QuickInitUcb, SubsetUcb) else {}
+    selector = kind(clients=clients, **extra)
+    for _ in range(-(-clients // budget) if hasattr(selector, "_cold") else 0):  # its cold start
+        selection = selector.ask()
+        selector.tell(selection, noisy_feedback(selection, clients))
+    asks, tells = [], []
+    for _ in range(slots):
+        began = time.process_time()
+        selection = selector.ask()
+        asks.append(1e3 * (time.process_time() - began))
+        feedback = noisy_feedback(selection, clients)
+        began = time.process_time()
+        selector.tell(selection, feedback)
+        tells.append(1e3 * (time.process_time() - began))
+    return {
+        "ask": float(np.median(asks)),
+        "worst_ask": max(asks),
+        "tell": float(np.median(tells)),
+        "worst_tell": max(tells),
+    }
+
+
+def print_asks(sizes: list[tuple[int, int, int]]) -> None:
+    """Print what an ask and a tell of every selector cost."""
+    for clients, budget, slots in sizes:
+        print(f"\nAn ask and a tell, N = {clients}, K = {budget}, {slots} slots: median and worst processor time, ms")
+        slow = []
+        for name in selector_classes():
+            got = in_a_process(ask_and_tell, name, clients, budget, slots)
+            row = "".join(f"{got[column]:10.2f}" for column in ("ask", "worst_ask", "tell", "worst_tell"))
+            print(f"{name:24}{row}", flush=True)
+            slow += [name] if max(got["ask"], got["tell"]) > MOST_MS else []
+        print(f"median above {MOST_MS:g} ms: {', '.join(slow) or 'none'}")
 
 
 def against_enumeration(clients: int, budget: int, slots: int) -> dict[str, Any]:
@@ -270,8 +313,14 @@ def pgmax_on_a_graph(clients: int, degree: int, rounds: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    quick = parser.parse_args().quick
+    parser.add_argument("--asks", action="store_true", help="only what an ask and a tell of every selector cost")
+    options = parser.parse_args()
+    quick = options.quick
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}\n")
+    print_asks(ASKED[: 1 if quick else None])
+    if options.asks:
+        return
+    print()
     print("One ask + tell after the cold start (reading N opinions included)")
     columns = ("N", 8), ("K", 4), ("T", 5), ("cold s", 8), ("p50 ms", 8), ("p99 ms", 8), ("peak MB", 8), ("state kB", 9)
     print(f"{'selector':15}", *(f"{name:>{width}}" for name, width in columns))

@@ -236,12 +236,12 @@ def oort(world: Scenario) -> Replica:
     return Replica("oort", 0, world, Oort(clients=6, budget=2, seed=1))
 
 
-def test_a_selector_is_told_the_extra_signals_it_needs_and_no_others(world: Scenario) -> None:
+def test_a_selector_is_told_the_extra_signals_it_needs_or_uses_and_no_others(world: Scenario) -> None:
     replica = oort(world)
     (record,) = play_slot([replica], slot=1, framework="fa", seed=5, engine=PLAIN)
     assert record.signals is not None
     told = {name for name, values in msgspec.structs.asdict(record.signals).items() if values is not None}
-    assert told == Oort.needs | (Oort.uses - {"reward", "opinions"}) and "loss" not in told
+    assert told == {"loss_rms", "sizes", "seconds", "training_s", "upload_s"}  # what Oort needs, and what it uses
     assert record.signals.sizes == tuple(map(float, world.sizes.tolist()))
     assert record.signals.seconds is not None
     timed = tuple(client for client, seconds in enumerate(record.signals.seconds) if seconds is not None)
@@ -314,8 +314,10 @@ def test_a_selector_that_needs_what_clients_report_to_a_server_is_refused_withou
 
 
 def test_every_rival_plays_the_loop_by_name() -> None:
-    names = [name for name, kind in selector_classes().items() if kind.needs & EXTRA_SIGNALS.keys()]
-    assert len(names) == 9
+    supplied = EXTRA_SIGNALS.keys() - {"updates", "contributions"}
+    needs = {name: kind.needs & EXTRA_SIGNALS.keys() for name, kind in selector_classes().items()}
+    names = [name for name, signals in needs.items() if signals and signals <= supplied]
+    assert len(names) == 15
     replicas = []
     world = build_scenario(tiny(), digits())
     for name in names:

@@ -1,4 +1,4 @@
-"""FedCor and active federated learning, against original code and by hand."""
+"""FedCor, active federated learning and Power-of-Choice, against public code and by hand."""
 
 import math
 from typing import Any
@@ -8,11 +8,11 @@ import pytest
 from tests.selectors.literature.vectors import ScriptedDraws, load_vectors, script_draws
 
 from fedelect.errors import ConfigurationError
-from fedelect.selectors import ActiveFl, FedCor
+from fedelect.selectors import ActiveFl, FedCor, PowerOfChoice
 from fedelect.selectors.literature.fedcor import _slope, fit_embeddings
 from fedelect.vocabulary import Feedback, Floats
 
-FEDCOR, ACTIVE = load_vectors("fedcor"), load_vectors("active_fl")
+FEDCOR, ACTIVE, CHOICE = load_vectors("fedcor"), load_vectors("active_fl"), load_vectors("power_of_choice")
 
 
 def likelihood(embeddings: Floats, changes: Floats, weights: Floats) -> float:
@@ -111,6 +111,23 @@ def test_fedcor_leaves_out_clients_that_tell_no_loss() -> None:
     for slot in range(3):
         selector.tell(selector.ask(), Feedback(loss=[3.0 - slot, np.nan, 2.0 - slot / 2, 1.0, 1.0 + slot]))
     assert np.isfinite(selector._embeddings).all() and selector.ask().slot == 4
+
+
+@pytest.mark.parametrize("reported", [False, True])
+@pytest.mark.parametrize("case", CHOICE["cases"])
+def test_power_of_choice_draws_and_elects_as_public_code_does(
+    case: dict[str, Any], reported: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    selector = PowerOfChoice(**{name: case[name] for name in ("clients", "budget", "candidates")}, seed=1)
+    losses = np.ones(case["clients"]) if reported else case["loss"]
+    selector.tell(selector.ask(), Feedback(loss=losses, sizes=case["sizes"]))
+    module = "fedelect.selectors.literature.power_of_choice"
+    script_draws(monkeypatch, [module], lambda name, slot: ScriptedDraws(*case["drawn"]))
+    named = selector.candidates()
+    assert named == tuple(sorted(case["drawn"][1]))
+    told = np.where(np.isin(np.arange(case["clients"]), named), case["loss"], np.nan)
+    selection = selector.ask(reports=Feedback(loss=told) if reported else None)
+    assert list(selection.cohort) == case["cohort"]
 
 
 @pytest.mark.parametrize("case", ACTIVE["cases"])

@@ -14,7 +14,7 @@ from fedelect.selectors.literature.updates import LastUpdates
 from fedelect.selectors.literature.ward import merge_by_ward
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal
 
-_MOST_CLUSTERED = 400  # of more clients, so many are drawn in each slot and clustered
+_MOST_CLUSTERED = 400  # of more clients a sample of this size is drawn in each slot
 _TINY = 1e-9
 
 

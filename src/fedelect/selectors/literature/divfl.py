@@ -10,7 +10,7 @@ from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.updates import LastUpdates, squared_distances
 from fedelect.vocabulary import Feedback, Ints, Selection, Signal
 
-_MOST_CONSIDERED = 1000  # of more clients, so many are drawn to choose from
+_MOST_CONSIDERED = 1000  # of more clients a sample of this size is drawn to choose from
 
 
 @final

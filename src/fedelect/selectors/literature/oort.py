@@ -15,7 +15,7 @@ from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_in
 _FIRST_SHARE, _SHARE_DECAY, _LAST_SHARE = 0.9, 0.98, 0.2  # exploration factor, Sec. 7.1
 _CUT_OFF = 0.95  # c: clients with a utility above c times that of the first one left out stay in the draw
 _CLIP = 0.95  # rewards above this quantile are clipped
-_AHEAD = 5.0  # places for clients never tried are drawn among so many times as many
+_AHEAD = 5.0  # clients never tried that are considered for each place they get
 _FIRST_PERCENT, _STEP_PERCENT = 30.0, 5.0  # preferred duration, and what the pacer adds or takes away
 _FLAT, _SHARP = 0.1, 5.0  # relative changes of utility at which the pacer relaxes or tightens
 _MOST_LEFT_OUT = 0.3  # largest share of the clients that may be left out for having trained often
