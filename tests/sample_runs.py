@@ -2,9 +2,19 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from fedelect.records import Exchange, Provenance, RunHeader, RunRecords, SelectorEntry, SlotRecord, from_array
+from fedelect.records import (
+    Exchange,
+    Measures,
+    Provenance,
+    RunHeader,
+    RunRecords,
+    SelectorEntry,
+    SlotRecord,
+    from_array,
+)
 from fedelect.seeds import stream
 
 PROVENANCE = Provenance(
@@ -83,3 +93,29 @@ def sample_run(*, until: int | None = None, **changes: Any) -> RunRecords:
     """A run in memory, finished or recorded up to the slot `until`."""
     header = sample_header(**changes)
     return RunRecords(header, sample_records(header, until=until))
+
+
+def measured_run(*, until: int | None = None, **changes: Any) -> RunRecords:
+    """A warm run with measures: `mine` is between `random` and `oracle`; client 6 of 7 is flawed."""
+    kinds = {"mine": "SetGp", "random": "RandomCohort", "oracle": "RandomAmong"}
+    selectors = tuple(SelectorEntry(label=label, kind=kind) for label, kind in kinds.items())
+    scenario = {"name": "measured", "start": "warm"}
+    fields = {"selectors": selectors, "trials": 4, "slots": 30, "scenario": scenario, "flaws": {"copies": (6,)}}
+    header = sample_header(**{**fields, **changes})
+    records = sample_records(header, until=until)
+    return RunRecords(header, tuple(msgspec.structs.replace(one, measures=_measures(header, one)) for one in records))
+
+
+def _measures(header: RunHeader, record: SlotRecord) -> Measures:
+    rng = stream(header.seed, "measures", record.selector, record.trial, record.slot)
+    level = {"mine": 0.8, "random": 0.7, "oracle": 0.85}.get(record.selector, 0.6)
+    rise = 1.0 - 1.0 / (1.0 + record.slot)
+    accuracy = level * rise + 0.01 * record.trial + float(rng.uniform(-0.01, 0.01))
+    return Measures(
+        accuracy=accuracy,
+        low_accuracy=0.8 * accuracy if record.slot in (25, header.slots) else None,
+        flawed_share=sum(member == 6 for member in record.cohort) / len(record.cohort),
+        evaluations=7,
+        bytes_down=(3000 if record.selector == "mine" else 1000) + 10 * record.trial,
+        bytes_up=500,
+    )

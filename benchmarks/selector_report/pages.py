@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.bench import paired_difference
-from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.equations.intervals import Interval, mean_interval, paired_difference
 
 DOCS = Path(__file__).parents[2] / "docs"
 BEGIN, END = "<!-- selector report: begin -->", "<!-- selector report: end -->"

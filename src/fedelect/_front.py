@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fedelect._progress import make_bar
 from fedelect._run import Run
 from fedelect.atlas import Atlas, load_atlas
-from fedelect.datasets import as_dataset, load_dataset
+from fedelect.datasets import NAMED, as_dataset, load_dataset
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine
 from fedelect.loop import SUPPLIES, FrameworkName
@@ -68,7 +68,8 @@ def simulate(
         trials: Monte Carlo trials.
         seed: The one seed of the run.
         data: Your own data in place of the scenario's: (X, y, X_test, y_test) or a mapping of these; X has shape
-            (samples, ...), y holds classes 0 .. C-1.
+            (samples, ...), y holds classes 0 .. C-1. If it belongs to clients already: a list of them, each (X, y) or
+            (X, y, X_test, y_test), or a mapping of their names to these; there are as many clients then.
         out: The run folder; the same call on it resumes. None: a temporary folder, deleted with the returned object.
         engine: Name of the engine that trains, or an engine object, which stays in this process.
         workers: Processes to spread the trials over; None for one per core. Results do not depend on it.
@@ -146,16 +147,17 @@ def load_scenario(scenario: str | os.PathLike[str] | ScenarioConfig = "digits", 
     if not isinstance(scenario, str | os.PathLike):
         raise ConfigurationError(f"a scenario is a preset's name, a path or a ScenarioConfig, got {scenario!r}")
     config = read_config(scenario)
-    if _is_relative_file(config) and scenario not in PRESETS:
-        found = str((Path(scenario).parent / config.data.source).absolute())
-        changes["data"] = {"source": found} | dict(changes.get("data", {}))
+    located = _locate(config.data.source, Path(scenario).parent)
+    if scenario not in PRESETS and located != config.data.source:
+        changes["data"] = {"source": str(Path(located).absolute())} | dict(changes.get("data", {}))
     return change_scenario(config, changes)
 
 
 def load_source(scenario: Scenario, data: Any = None) -> tuple[ScenarioConfig, TrainingSource]:
     """Load a scenario and what it is trained on: an atlas, a data set, or the arrays in `data`.
 
-    A relative .npz path in a TOML file starts at that file's folder.
+    A relative path in a TOML file starts at that file's folder. Where the data belongs to clients, the scenario has as
+    many of them; in a TOML file `clients` must be that number or be left out.
     """
     if isinstance(scenario, str | os.PathLike) and str(scenario).endswith(".npz"):
         scenario = load_atlas(Path(scenario))
@@ -172,13 +174,29 @@ def load_source(scenario: Scenario, data: Any = None) -> tuple[ScenarioConfig, T
             f"a scenario is a preset's name, a path, a ScenarioConfig or an Atlas, got {scenario!r}"
         )
     if data is not None:
-        return change_scenario(config, {"data": {"source": ARRAYS}}), as_dataset(data)
-    return config, _load_data(config, base)
+        dataset = as_dataset(data)
+        return _follow_clients(change_scenario(config, {"data": {"source": ARRAYS}}), dataset), dataset
+    dataset = load_dataset(_locate(config.data.source, base))
+    if dataset.clients is not None and config.clients not in (dataset.clients, ScenarioConfig().clients):
+        raise ConfigurationError(
+            f"clients: got {config.clients}, but the data in {dataset.name} belongs to {dataset.clients} clients; "
+            f"allowed: that number, or no such key"
+        )
+    return _follow_clients(config, dataset), dataset
 
 
-def _load_data(config: ScenarioConfig, base: Path) -> Dataset:
-    source = config.data.source
-    return load_dataset(str(base / source) if source.endswith(".npz") else source)
+def _follow_clients(config: ScenarioConfig, dataset: Dataset) -> ScenarioConfig:
+    """Return the scenario with as many clients as the data belongs to; unchanged if it belongs to nobody yet."""
+    if dataset.clients is None:
+        return config
+    return change_scenario(config, {"clients": dataset.clients, "data": {"iid_clients": 0}})
+
+
+def _locate(source: str, base: Path) -> str:
+    """Return `data.source` with a path as seen from here; it starts at the folder `base`."""
+    return (
+        str(base / source) if source not in NAMED and (source.endswith(".npz") or (base / source).exists()) else source
+    )
 
 
 def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
@@ -199,10 +217,6 @@ def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
         return parse_scenario(text)
     except ConfigurationError as error:
         raise ConfigurationError(f"{scenario}: {error}") from error
-
-
-def _is_relative_file(config: ScenarioConfig) -> bool:
-    return config.data.source.endswith(".npz") and not Path(config.data.source).is_absolute()
 
 
 def _check_framework(text: str) -> FrameworkName:

@@ -8,14 +8,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from fedelect.errors import ConfigurationError, MissingExtraError, RunError
-from fedelect.records import RunHeader, SlotRecord, SummaryTable, mean_opinion, read_header, scan_records, summary_table
+from fedelect.records import (
+    Measures,
+    RunHeader,
+    SlotRecord,
+    SummaryTable,
+    mean_opinion,
+    read_header,
+    scan_records,
+    summary_table,
+)
 from fedelect.vocabulary import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas
+
+_NOT_MEASURED = Measures()
 
 
 class Run:
@@ -79,6 +91,17 @@ class Run:
                 rewards[record.trial, record.slot - 1] = record.reward
         return rewards
 
+    def accuracy(self, selector: str) -> Floats:
+        """Return the accuracy of each slot's model on the clean test set of all clients, shape (trials, slots).
+
+        nan where it was not measured: in slots that are not on record, and in all of a cold run.
+        """
+        accuracy = np.full((self.header.trials, self.header.slots), np.nan)
+        for record in self.records(selector):
+            if record.measures is not None and record.measures.accuracy is not None:
+                accuracy[record.trial, record.slot - 1] = record.measures.accuracy
+        return accuracy
+
     def cohorts(self, selector: str) -> Ints:
         """Return the elected clients, sorted, shape (trials, slots, K); -1 where nobody was elected."""
         cohorts = np.full((self.header.trials, self.header.slots, self.header.budget), -1, dtype=np.int64)
@@ -105,6 +128,11 @@ class Run:
                 "indices": record.indices,
                 "opinions": record.opinions,
                 "beliefs": record.beliefs,
+                "available": record.available,
+                "failed": record.failed,
+                "left_out": record.left_out,
+                "joined": record.joined,
+                **msgspec.structs.asdict(record.measures or _NOT_MEASURED),
                 "note": record.note,
                 "seconds": record.seconds,
             }
@@ -114,7 +142,8 @@ class Run:
 
         Columns: selector, trial, slot, status ("done", "abandoned" or "skipped"), cohort (tuple), reward and
         mean_opinion (None where there is none), reward_noise, arrivals, rounds, empty_rounds, indices, opinions,
-        beliefs, note, seconds.
+        beliefs, available (None for all), failed, left_out, joined, the measures accuracy, low_accuracy, flawed_share,
+        evaluations, bytes_down and bytes_up (None where not measured), note, seconds. docs/RECORDS.md describes them.
 
         Raises:
             MissingExtraError: pandas is not installed; `rows` gives the same without it.

@@ -1,12 +1,10 @@
-"""The figures of the ranking: gaps, fairness, and differences in the same trials."""
+"""The figures of the ranking: gaps, fairness, slots to the optimum."""
 
 import numpy as np
 import pytest
-from scipy import stats
 
-from fedelect.bench import Elections, figures_of, paired_difference
+from fedelect.bench import Elections, figures_of
 from fedelect.bench.figures import got_close, slots_to_close
-from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Ints
 
 
@@ -27,19 +25,6 @@ def test_figures_are_those_worked_out_literally() -> None:
         assert found.final_gap[trial] == pytest.approx(100 * (0.9 - sum(values[trial][-3:]) / 3) / 0.9)
         assert found.regret[trial] == pytest.approx(sum(0.9 - value for value in values[trial]))
     assert found.ask_ms.tolist() == [0.5] * 4
-
-
-def test_a_difference_in_the_same_trials_is_that_of_a_paired_t_test() -> None:
-    rng = np.random.default_rng(8)
-    luck = rng.normal(0, 5, 12)  # common to both, so a difference of means would drown in it
-    ours, theirs = luck + rng.normal(1, 0.5, 12), luck + rng.normal(0, 0.5, 12)
-    found = paired_difference(ours, theirs)
-    expected = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.low is not None and found.low > 0
-    assert stats.ttest_ind(ours, theirs).pvalue > 0.3
-    with pytest.raises(ConfigurationError, match=r"pairs need equally many values, got shapes \(2,\) and \(3,\)"):
-        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
 
 
 def test_slots_to_close_is_the_first_of_ten_slots_that_are_near_on_average() -> None:

@@ -14,7 +14,7 @@ from tests.cli.test_cli import fedelect as fedelect
 
 from fedelect.atlas import load_atlas, save_atlas, table_truth
 from fedelect.bench import Ranked, Ranking
-from fedelect.cli import bench
+from fedelect.cli import figures_file
 from fedelect.cli.bench import print_ranking
 from fedelect.equations.intervals import Interval
 from fedelect.errors import RunError
@@ -184,7 +184,7 @@ def test_figures_that_cannot_be_written_after_all_are_not_said_to_be_kept(
     def full(path: Path, *parts: bytes) -> None:
         raise RunError("what is recorded is kept") from OSError(28, "No space left on device")
 
-    monkeypatch.setattr(bench, "replace_file", full)
+    monkeypatch.setattr(figures_file, "replace_file", full)
     options = ("--trials", "1", "--slots", "2", "--workers", "1", "--out", "x.json")
     code, shown, err = built("bench", "selectors", "a.npz", *options)
     assert code == 1 and "gaps are to this" in shown

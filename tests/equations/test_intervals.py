@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 from tests.reference import metrics as literal
 
-from fedelect.equations.intervals import Interval, mean_band, mean_interval, share_interval, student_t_quantile
+from fedelect.equations.intervals import (
+    Interval,
+    mean_band,
+    mean_interval,
+    paired_difference,
+    share_interval,
+    student_t_quantile,
+)
 from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 
@@ -79,3 +86,16 @@ def test_the_interval_of_a_share_covers_wilsons(hits: int, count: int) -> None:
 def test_a_share_of_more_hits_than_there_are_is_refused(hits: int, count: int) -> None:
     with pytest.raises(ConfigurationError, match="hits must be from 0 to a count of at least 1"):
         share_interval(hits, count)
+
+
+def test_a_difference_in_the_same_trials_is_that_of_a_paired_t_test() -> None:
+    rng = np.random.default_rng(8)
+    luck = rng.normal(0, 5, 12)  # common to both, so a difference of means would drown in it
+    ours, theirs = luck + rng.normal(1, 0.5, 12), luck + rng.normal(0, 0.5, 12)
+    found = paired_difference(ours, theirs)
+    expected = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert found.low is not None and found.low > 0
+    assert stats.ttest_ind(ours, theirs).pvalue > 0.3
+    with pytest.raises(ConfigurationError, match=r"pairs need equally many values, got shapes \(2,\) and \(3,\)"):
+        paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])

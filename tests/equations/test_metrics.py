@@ -119,6 +119,32 @@ def test_the_last_value_present_is_found_behind_missing_ones() -> None:
     np.testing.assert_array_equal(metrics.last_present(np.empty((2, 0))), [np.nan, np.nan])
 
 
+def test_a_slot_without_a_value_has_that_of_the_last_one_before_it() -> None:
+    batch = np.array([[np.nan, 0.2, np.nan, np.nan, 0.1], [0.5, np.nan, 0.25, np.nan, np.nan]])
+    expected = [[np.nan, 0.2, 0.2, 0.2, 0.1], [0.5, 0.5, 0.25, 0.25, 0.25]]
+    np.testing.assert_array_equal(metrics.carry_forward(batch), expected)
+    assert metrics.carry_forward(np.empty((2, 0))).shape == (2, 0)
+
+
+def test_the_final_mean_is_the_literal_one_wherever_a_trial_ends() -> None:
+    batch = curves_with_gaps("final", 6, 30)
+    batch[0], batch[1, :25] = np.nan, np.nan
+    ends = np.array([30, 30, 30, 17, 4, 0])
+    expected = [literal.final_mean(row, end) for row, end in zip(batch.tolist(), ends.tolist(), strict=True)]
+    np.testing.assert_allclose(metrics.final_mean(batch, ends), expected, rtol=1e-12)
+    assert math.isnan(expected[0]) and math.isnan(expected[5]) and not math.isnan(expected[1])
+    last_three = [literal.final_mean(row, 30, 3) for row in batch.tolist()]
+    np.testing.assert_allclose(metrics.final_mean(batch, slots=3), last_three, rtol=1e-12)
+
+
+def test_slots_are_paid_for_until_the_budget_is_spent() -> None:
+    costs = np.round(100 * curves_with_gaps("costs", 9, 20))
+    budgets = np.array([0.0, 1.0, 55.0, 100.0, 123.0, 500.0, 1e6, np.nansum(costs[7]), np.nansum(costs[8]) - 1])
+    expected = [literal.slots_within(row, budget) for row, budget in zip(costs.tolist(), budgets.tolist(), strict=True)]
+    assert metrics.slots_within(costs, budgets).tolist() == expected
+    assert expected[7] == 20 and expected[8] < 20
+
+
 def test_the_gap_is_the_mean_over_slots_that_both_have() -> None:
     a, b = curves_with_gaps("gap a", 7, 20), curves_with_gaps("gap b", 7, 20)
     a[0, ::2], b[0, 1::2] = np.nan, np.nan

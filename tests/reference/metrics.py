@@ -50,3 +50,38 @@ def interval(values: list[float], critical: float) -> tuple[float, float]:
     mean = sum(values) / len(values)
     variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
     return mean, critical * math.sqrt(variance / len(values))
+
+
+def final_mean(curve: list[float], end: int, slots: int = 10) -> float:
+    held, values = math.nan, []
+    for slot, value in enumerate(curve, 1):
+        held = held if math.isnan(value) else value
+        if end - slots < slot <= end and not math.isnan(held):
+            values.append(held)
+    return sum(values) / len(values) if values else math.nan
+
+
+def slots_within(costs: list[float], budget: float) -> int:
+    spent, paid = 0.0, 0
+    for cost in costs:
+        spent += 0.0 if math.isnan(cost) else cost
+        if spent > budget:
+            break
+        paid += 1
+    return paid
+
+
+def closure(selector: list[float], random: list[float], oracle: list[float]) -> float:
+    trials = len(selector)
+    gained = sum(a - b for a, b in zip(selector, random, strict=True)) / trials
+    possible = sum(a - b for a, b in zip(oracle, random, strict=True)) / trials
+    return gained / possible
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """Between the two order statistics around the place, in proportion to the distance to each."""
+    ordered = sorted(values)
+    place = percent / 100.0 * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.browser import Browser, browsing
-from tests.sample_runs import sample_record, sample_run
+from tests.sample_runs import measured_run, sample_record, sample_run
 
 from fedelect.equations.intervals import mean_band
 from fedelect.records import (
@@ -246,8 +246,11 @@ def test_every_control_is_reached_by_keyboard_and_has_a_name(page: Browser) -> N
         "!(c.textContent.trim() || c.getAttribute('aria-label') || c.closest('label')?.textContent.trim())).length"
     )
     assert nameless == 0
-    labelled = page.run("return [...document.querySelectorAll('.plot')].every(p => p.tabIndex === 0 && p.ariaLabel)")
-    assert labelled
+    labelled = page.run(
+        "return [...document.querySelectorAll('.plot')].filter(p => p.checkVisibility())"
+        ".map(p => p.tabIndex === 0 && Boolean(p.ariaLabel))"
+    )
+    assert labelled == [True] * (2 + 4 + 2)
 
 
 def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> None:
@@ -290,3 +293,37 @@ def test_it_prints_in_light_and_without_controls(page: Browser, tmp_path: Path) 
     assert len(pdf) > 10_000
     assert page.run("return document.documentElement.dataset.theme ?? null") is None
     assert json.loads(page.run("return document.getElementById('data').textContent"))["live"] is False
+
+
+def test_a_measured_run_draws_accuracy_difference_bytes_flaws_and_low_accuracy(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = measured_run()
+    browser.look(width=1200)
+    browser.open(write_report(run, tmp_path / "report.html"))
+    drawn = browser.run(
+        "return [...document.querySelectorAll('#achieved figure')].filter(f => f.querySelector('svg path')).length"
+    )
+    assert drawn == 5 and browser.complaints() == []
+    assert not browser.run("return document.getElementById('to-achieved').hidden")
+    (one,) = [row.measured for row in summarise(run) if row.label == "mine"]
+    assert one is not None and one.closure is not None
+    shown = browser.run(
+        "return [...document.querySelectorAll('#table-accuracy tbody tr')].map(r => [...r.cells].map(c => c.dataset.v))"
+    )
+    heads = browser.run("return [...document.querySelectorAll('#table-accuracy thead th')].map(h => h.textContent)")
+    mine = dict(zip(heads, shown[0], strict=True))
+    assert float(mine["closure"]) == one.closure.value and float(mine["at the end"]) == one.final_accuracy.mean
+    for file in browser.downloads.iterdir():
+        file.unlink()
+    browser.run("[...document.querySelectorAll('#figure-bytes .save button')].at(-1).click()")
+    rows = list(csv.reader(browser.saved("csv").read_text().splitlines()))
+    assert rows[0][:2] == ["MB sent", "mine mean"]
+    first = next(row for row in rows[1:] if row[1])
+    assert float(first[0]) == pytest.approx((3000 + 500 + 15) / 1e6)
+
+
+def test_a_run_without_measures_shows_no_part_for_them(page: Browser) -> None:
+    assert page.text("#part-measures") == ""
+    visible = "return [...document.querySelectorAll('#achieved figure, #to-achieved')].some(f => f.checkVisibility())"
+    assert page.run(visible) is False

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sample_runs import PROVENANCE, sample_record, sample_run
+from tests.sample_runs import PROVENANCE, measured_run, sample_record, sample_run
 
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import RunRecords, SelectorEntry, open_run, summarise
@@ -297,3 +297,46 @@ def test_a_run_without_a_command_does_not_say_how_to_repeat_it(tmp_path: Path) -
 def test_names_of_runs_stay_apart_when_one_is_called_like_the_second_of_another() -> None:
     assert make_unique(["a", "a (2)", "a", "a", "a (2)"]) == ["a", "a (2)", "a (3)", "a (4)", "a (2) (2)"]
     assert make_unique(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+
+
+def test_the_tables_of_a_measured_run_hold_the_figures_of_its_summary(tmp_path: Path) -> None:
+    run = measured_run()
+    page = read(write_report(run, tmp_path / "report.html"))
+    gap = next(one.measured.oracle_gap for one in summarise(run) if one.measured is not None)
+    assert gap is not None and gap.half_width is not None
+    ahead = f"{100 * gap.mean:.1f} \u00b1 {100 * gap.half_width:.1f} points ahead of random"
+    assert f"The oracle, which draws among the unflawed, is {ahead}." in page.text
+    for table, expected in (
+        ("table-accuracy", {"at the end": "final_accuracy", "minus random": "difference", "slot 25": None}),
+        ("table-costs", {"accuracy at equal bytes": "accuracy_at_equal_bytes", "evaluations a trial": "evaluations"}),
+    ):
+        heads = [cell["text"] for cell in page.tables[table][0]]
+        for row, one in zip(page.tables[table][1:], summarise(run), strict=True):
+            for head, name in expected.items():
+                assert one.measured is not None
+                figure = getattr(one.measured, name) if name else one.measured.accuracy_at[25]
+                shown = row[heads.index(head)].get("data-v")
+                assert shown == (None if figure is None else repr(figure.mean)), (head, one.label)
+    curves = page.data()["runs"][0]["selectors"][0]["curves"]
+    assert curves["low accuracy"]["x"] == [25, 30] and len(curves["accuracy"]["mean"]) == 30
+    assert "accuracy minus random" not in page.data()["runs"][0]["selectors"][1]["curves"]
+
+
+def test_a_gap_that_is_not_clear_gives_no_closure_and_says_so(tmp_path: Path) -> None:
+    page = read(write_report(measured_run(trials=1), tmp_path / "report.html"))
+    assert "not clearly more than 1 point, so no closure is stated" in page.text
+    assert "closure" not in [cell["text"] for cell in page.tables["table-accuracy"][0]]
+
+
+def test_a_run_without_measures_has_no_part_for_them(tmp_path: Path) -> None:
+    page = read(write_report(sample_run(), tmp_path / "report.html"))
+    assert "table-accuracy" not in page.tables and "Accuracy on clean data</h2>" not in page.text
+    assert all(one["byBytes"] is None for one in page.data()["runs"][0]["selectors"])
+
+
+def test_a_warm_run_says_that_selectors_were_told_gains_and_not_another_average(tmp_path: Path) -> None:
+    run = sample_run()
+    told = [msgspec.structs.replace(one, mean_opinion=one.reward, reward=0.51) for one in run.records]
+    page = read(write_report(RunRecords(run.header, tuple(told)), tmp_path / "report.html"))
+    assert "told what a slot gained against what was to be expected" in page.text
+    assert "another average" not in page.text

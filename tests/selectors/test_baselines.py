@@ -5,7 +5,7 @@ import pytest
 
 from fedelect import Feedback
 from fedelect.errors import BudgetError, ConfigurationError
-from fedelect.selectors import AbstractSelector, FixedCohort, RandomCohort, RoundRobin
+from fedelect.selectors import AbstractSelector, FixedCohort, RandomAmong, RandomCohort, RoundRobin
 
 
 def cohorts(selector: AbstractSelector, slots: int, available: list[int] | None = None) -> list[tuple[int, ...]]:
@@ -72,3 +72,30 @@ def test_stand_ins_are_drawn_evenly_over_the_slots() -> None:
         counts[list(cohort)] += 1
     assert counts[0] == 2000 and counts[1] == 0
     assert ((counts[2:] - 500) ** 2 / 500).sum() < 16.3  # 3 degrees of freedom, p = 0.001
+
+
+def test_random_among_some_elects_each_of_them_equally_often_and_no_other() -> None:
+    counts = np.zeros(10)
+    for cohort in cohorts(RandomAmong(clients=10, budget=2, seed=1, among=[1, 3, 4, 8]), 3000):
+        counts[list(cohort)] += 1
+    assert set(np.flatnonzero(counts)) == {1, 3, 4, 8}
+    assert ((counts[[1, 3, 4, 8]] - 1500) ** 2 / 1500).sum() < 16.3  # 3 degrees of freedom, p = 0.001
+
+
+@pytest.mark.parametrize("available", [None, [0, 2, 3, 5, 6, 8]])
+def test_random_among_all_is_random_cohort_by_cohort(available: list[int] | None) -> None:
+    among_all = RandomAmong(clients=9, budget=4, seed=5, among=range(9))
+    assert cohorts(among_all, 50, available) == cohorts(RandomCohort(clients=9, budget=4, seed=5), 50, available)
+
+
+def test_where_too_few_of_them_are_there_all_are_elected_and_others_fill_up_evenly() -> None:
+    counts = np.zeros(8)
+    for cohort in cohorts(RandomAmong(clients=8, budget=4, seed=2, among=[0, 1, 2, 3]), 2000, [0, 1, 4, 5, 6, 7]):
+        counts[list(cohort)] += 1
+    assert counts[[0, 1]].tolist() == [2000, 2000] and counts[[2, 3]].tolist() == [0, 0]
+    assert ((counts[4:] - 1000) ** 2 / 1000).sum() < 16.3  # 3 degrees of freedom, p = 0.001
+
+
+def test_random_among_clients_that_do_not_exist_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"clients from 0 to 5, got \[0, 6\]"):
+        RandomAmong(clients=6, budget=2, seed=1, among=[6, 0])

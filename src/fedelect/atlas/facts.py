@@ -4,12 +4,13 @@ import math
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from fedelect.atlas.table import Atlas, opinions_from
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.scenario.proximity import distances_km
-from fedelect.scenario.scenario import draw_pace
+from fedelect.scenario.scenario import draw_pace, draw_special
 from fedelect.vocabulary import Ints
 
 FACTS = ("sizes", "positions_km", "server_km", "edges", "edge_lengths_km", "upload_probability")
@@ -44,7 +45,7 @@ def world_of_facts(
         global_test_inputs=np.empty((0, features), dtype=config.model.precision),
         global_test_labels=np.empty(0, dtype=np.int64),
         groups=groups,
-        flaws={},
+        flaws={kind: members for kind, members in draw_special(config).items() if kind != "hard"},
         mean_snr=pace.mean_snr,
         speeds=pace.speeds,
         system=pace.system,
@@ -81,7 +82,7 @@ def check(atlas: Atlas) -> None:
     """ValueError, with what is wrong, unless all parts of the atlas fit each other."""
     world, config = atlas.world, atlas.config
     clients, links = config.clients, len(world.edges)
-    if config.start != "cold" or config.redraw_every:
+    if config.start != "cold" or config.redraw_every or config.drift is not UNSET:
         raise ValueError("an atlas is of one world with a cold start")
     shapes = {
         "sizes": (clients,),

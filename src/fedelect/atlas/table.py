@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import ArrayLike, NDArray
 
 from fedelect.atlas.ranks import cohort_ranks, cohorts_at
@@ -65,6 +66,12 @@ class AtlasPlan:
         if self.config.redraw_every:
             raise ConfigurationError(
                 f"redraw_every: got {self.config.redraw_every}; an atlas is of one draw of the world, so it needs 0"
+            )
+        if self.config.drift is not UNSET:
+            raise ConfigurationError("drift: got a table; an atlas is of a world that stays, so leave [drift] out")
+        if "failing" in self.config.special_clients:
+            raise ConfigurationError(
+                "flaws.failing: got a table; who fails is drawn anew in each slot, so an atlas does not know it"
             )
         for name, least in (("seeds", 1), ("contenders", 1), ("fresh", FEWEST_FRESH), ("seed", 0)):
             if getattr(self, name) < least:

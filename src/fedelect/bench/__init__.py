@@ -1,25 +1,33 @@
-"""Selectors ranked where what every cohort is worth is known."""
+"""Selectors ranked: where what every cohort is worth is known, and in worlds like those of users."""
 
-from fedelect.bench.figures import Figures, figures_of, paired_difference
+from fedelect.bench.figures import Figures, figures_of
 from fedelect.bench.play import Elections, Environment, Player, play_together
 from fedelect.bench.selectors import Ranked, Ranking, rank_selectors, shipped_worlds
 from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, fixed, left_out
+from fedelect.bench.user_worlds import USER_WORLDS, UserWorld
+from fedelect.bench.users import CLAIM_TRIALS, UsersBenchmark, Verdict, WorldFigures, bench_users
 
 __all__ = [
+    "CLAIM_TRIALS",
     "REFERENCE",
     "TUNED",
+    "USER_WORLDS",
     "Elections",
     "Environment",
     "Figures",
     "Player",
     "Ranked",
     "Ranking",
+    "UserWorld",
+    "UsersBenchmark",
+    "Verdict",
+    "WorldFigures",
+    "bench_users",
     "benchmark_specs",
     "default_specs",
     "figures_of",
     "fixed",
     "left_out",
-    "paired_difference",
     "play_together",
     "rank_selectors",
     "shipped_worlds",

@@ -1,14 +1,12 @@
-"""What a selector is judged by, trial by trial, and how two selectors compare in the same trials."""
+"""What a selector is judged by, trial by trial."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fedelect.bench.play import Elections
-from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.equations.metrics import jain_index
-from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats, Ints
 
 CLOSE = 0.02
@@ -61,18 +59,6 @@ def figures_of(elections: Elections, values: Floats, optimum: float, clients: in
         jain_index=jain_index(_counts(elections.cohorts, clients)),
         ask_ms=elections.ask_ms,
     )
-
-
-def paired_difference(values: ArrayLike, reference: ArrayLike, *, confidence: float = 0.95) -> Interval:
-    """Mean of values - reference with a Student t interval, pair by pair: (trials,), (trials,).
-
-    Pairs share what is not of interest, the luck of their trial, so the interval is narrower than that of a
-    difference of two means.
-    """
-    ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    if ours.shape != theirs.shape:
-        raise ConfigurationError(f"pairs need equally many values, got shapes {ours.shape} and {theirs.shape}")
-    return mean_interval(ours - theirs, confidence=confidence)
 
 
 def slots_to_close(values: Floats, optimum: float) -> Ints:

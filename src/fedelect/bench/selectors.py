@@ -12,10 +12,10 @@ from pathlib import Path
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
-from fedelect.bench.figures import Figures, figures_of, got_close, paired_difference
+from fedelect.bench.figures import Figures, figures_of, got_close
 from fedelect.bench.play import Elections, Player
 from fedelect.bench.specs import REFERENCE, benchmark_specs
-from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.equations.intervals import Interval, mean_interval, paired_difference
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
 from fedelect.vocabulary import Cohort

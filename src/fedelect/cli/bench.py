@@ -1,10 +1,6 @@
 """`fedelect bench`: rank selectors where the truth is known."""
 
 import dataclasses
-import errno
-import json
-import math
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +13,10 @@ from fedelect._progress import TerminalBar
 from fedelect._version import __version__
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
+from fedelect.cli.bench_users import users
+from fedelect.cli.figures_file import make_room, plain, write_figures
 from fedelect.equations.intervals import Interval
-from fedelect.errors import ConfigurationError, RunError
-from fedelect.records.files import TEMPORARY_SUFFIX, replace_file
+from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Cohort
 
 app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)
@@ -39,6 +36,9 @@ def _shipped() -> dict[str, Path]:
 @app.callback()
 def _bench() -> None:
     pass
+
+
+app.command("users")(users)
 
 
 @app.command("selectors")
@@ -74,7 +74,7 @@ def selectors(
     console = Console()
     chosen = _chosen(atlases or [], world or [], full)
     if out is not None:
-        _make_room(out)
+        make_room(out)
     rankings = []
     for path in chosen:
         atlas = load_atlas(path)
@@ -98,32 +98,7 @@ def selectors(
         rankings.append(ranking)
     if out is not None:
         figures = {"fedelect": __version__, "rankings": [ranking_json(ranking) for ranking in rankings]}
-        _write(out, json.dumps(figures, indent=2, allow_nan=False).encode() + b"\n")
-        console.print(f"figures: {out}", highlight=False, soft_wrap=True)
-
-
-def _make_room(out: Path) -> None:
-    """Make the folder of `out`, and see that it can be written, before the work of which it is to hold the figures."""
-    try:
-        if out.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        probe = out.with_name(out.name + TEMPORARY_SUFFIX)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ConfigurationError(
-            f"--out: cannot write {out}: {error.strerror or error}; name a file in a folder that you may write to"
-        ) from error
-
-
-def _write(out: Path, figures: bytes) -> None:
-    try:
-        replace_file(out, figures)
-    except RunError as error:
-        raise RunError(
-            f"cannot write the figures to {out}: {error.__cause__}; what is printed above is all that is left of them"
-        ) from error
+        write_figures(out, figures, console)
 
 
 def _chosen(atlases: list[Path], worlds: list[str], full: bool) -> list[Path]:
@@ -232,7 +207,7 @@ def _caption(ranking: Ranking, missing: list[str]) -> str:
 
 def ranking_json(ranking: Ranking) -> dict[str, Any]:
     """The ranking as JSON-able values; nan is null."""
-    return {key: _plain(value) for key, value in dataclasses.asdict(ranking).items()}
+    return {key: plain(value) for key, value in dataclasses.asdict(ranking).items()}
 
 
 def _members(cohort: Cohort) -> str:
@@ -242,11 +217,3 @@ def _members(cohort: Cohort) -> str:
 def _figure(interval: Interval, digits: int, separator: str = "\n") -> str:
     spread = "" if interval.half_width is None else f"{separator}±{interval.half_width:.{digits}f}"
     return f"{interval.mean:.{digits}f}{spread}"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and math.isnan(value) else value

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fedelect.datasets import fetch_mnist
-from fedelect.errors import ConfigurationError
+from fedelect.datasets import fetch_dataset
 
 app = typer.Typer(help="Get data sets.", no_args_is_help=True)
 
@@ -19,15 +18,15 @@ def _data() -> None:
 
 @app.command("fetch")
 def fetch(
-    name: Annotated[str, typer.Argument(help="The data set: mnist.")],
+    name: Annotated[str, typer.Argument(help="The data set: mnist or fashion-mnist.")],
     folder: Annotated[
         Path | None,
         typer.Option("--from", help="Folder with the four original files, gzipped or not; the web if left out."),
     ] = None,
 ) -> None:
     """Bring a data set into the cache, verified by checksum."""
-    if name != "mnist":
-        raise ConfigurationError(f"unknown data set {name!r}; mnist can be fetched, digits comes with scikit-learn")
     console = Console()
-    path = fetch_mnist(folder=folder, progress=lambda line: console.print(line, highlight=False, soft_wrap=True))
-    console.print(f"mnist: {path}", highlight=False, soft_wrap=True)
+    path = fetch_dataset(
+        name, folder=folder, progress=lambda line: console.print(line, highlight=False, soft_wrap=True)
+    )
+    console.print(f"{name}: {path}", highlight=False, soft_wrap=True)

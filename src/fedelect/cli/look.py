@@ -112,4 +112,5 @@ def selectors() -> None:
     console.print(table)
     console.print("`auto` is the recommended one for the scenario: equal turns in a warm start.")
     console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
+    console.print("In simulations `oracle` draws at random among the unflawed clients, whom no selector can know.")
     console.print("Parameters: NAME:key=value, for example bp-ucb:exploration=0.01. Your own: module:Class.")

@@ -1,25 +1,59 @@
 """Print the summary of a run."""
 
+from collections.abc import Sequence
+
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedelect.records import SummaryTable
+from fedelect.records import Block, SummaryTable
+
+LEAST_FIRST = ("evaluations", "at equal bytes", "MB", "at 50", "at 25", "slots to random", "at 100", "low", "flawed")
+"""Columns of measures that a narrow console has no room for, in the order in which they are left out."""
 
 
 def print_summary(summary: SummaryTable, console: Console) -> None:
-    """Print the table of a run: one row for each selector."""
+    """Print the tables of a run: one row for each selector."""
+    print_block(summary.opinions, console, title=summary.title)
+    if summary.measures is not None:
+        print_block(summary.measures, console, least_first=LEAST_FIRST)
+
+
+def print_block(block: Block, console: Console, *, title: str = "", least_first: Sequence[str] = ()) -> None:
+    """Print a table; columns of `least_first` that a narrow console has no room for are left out and named."""
+    missing: list[str] = []
+    for name in (name for name in least_first if name in block.columns):
+        if console.measure(_table(block, title, missing)).minimum <= console.width:
+            break
+        missing.append(name)
+    console.print(_table(block, title, missing))
+
+
+def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
     table = Table(
-        title=Text(summary.title), title_justify="left", caption_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title=Text(title) if title else None,
+        title_justify="left",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
-    for number, name in enumerate(summary.columns):
-        heading = Text(name.replace(" slot", "\nslot").replace(" best", "\nbest").replace(" (", "\n("))
+    shown = [number for number, name in enumerate(block.columns) if name not in missing]
+    for number in shown:
+        heading = Text(_headed(block.columns[number]))
         if number:
             table.add_column(heading, justify="right", no_wrap=True)
         else:
             table.add_column(heading, overflow="fold")
-    for row in summary.cells:
-        table.add_row(*(Text(cell) for cell in row))
-    table.caption = Text(summary.caption)
-    console.print(table)
+    for row in block.cells:
+        table.add_row(*(Text(row[number]) for number in shown))
+    narrow = f". Left out, for the console is narrow: {', '.join(missing)}" if missing else ""
+    table.caption = Text(block.caption + narrow)
+    return table
+
+
+def _headed(name: str) -> str:
+    """Break a long head in two lines."""
+    for part in (" slot", " best", " (", " random", " end", " bytes"):
+        name = name.replace(part, "\n" + part.strip(" "), 1) if "\n" not in name else name
+    return name

@@ -1,6 +1,6 @@
 """Read and fetch data files; nothing else in fedelect does. Returns checked arrays."""
 
-from fedelect.datasets.load import as_dataset, load_dataset
-from fedelect.datasets.mnist import cache_folder, fetch_mnist
+from fedelect.datasets.fetch import PUBLISHED, cache_folder, fetch_dataset
+from fedelect.datasets.load import NAMED, as_dataset, load_dataset
 
-__all__ = ["as_dataset", "cache_folder", "fetch_mnist", "load_dataset"]
+__all__ = ["NAMED", "PUBLISHED", "as_dataset", "cache_folder", "fetch_dataset", "load_dataset"]

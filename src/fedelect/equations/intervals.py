@@ -64,6 +64,18 @@ def mean_interval(values: ArrayLike, *, confidence: float = 0.95) -> Interval:
     return Interval(float(band.mean), None if math.isnan(half) else half, int(band.count))
 
 
+def paired_difference(values: ArrayLike, reference: ArrayLike, *, confidence: float = 0.95) -> Interval:
+    """Mean of values - reference with a Student t interval, pair by pair: (trials,), (trials,).
+
+    Pairs share what is not of interest, the luck of their trial, so the interval is narrower than that of a
+    difference of two means.
+    """
+    ours, theirs = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    if ours.shape != theirs.shape:
+        raise ConfigurationError(f"pairs need equally many values, got shapes {ours.shape} and {theirs.shape}")
+    return mean_interval(ours - theirs, confidence=confidence)
+
+
 def share_interval(hits: int, count: int, *, confidence: float = 0.95) -> Interval:
     """Share of hits with an interval that does not vanish at 0 or 1: Wilson's, widened to be even on both sides.
 

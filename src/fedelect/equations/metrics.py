@@ -17,6 +17,9 @@ ROUNDING = 1e-9
 """A value that is below a target by no more than this is at it: opinions are shares of whole samples, so that a mean is
 often exactly there, and its sum is rounded."""
 
+FINAL_SLOTS = 10
+"""Slots over whose mean a run's end is judged: one slot's model is too much a matter of luck."""
+
 
 class TimeToTarget(NamedTuple):
     """When a curve first reached a target.
@@ -59,6 +62,43 @@ def last_present(curve: Floats) -> Floats:
         return np.full(curve.shape[:-1], np.nan)
     behind = np.argmax(~np.isnan(curve)[..., ::-1], axis=-1)
     return np.take_along_axis(curve, (slots - 1 - behind)[..., np.newaxis], axis=-1)[..., 0]
+
+
+def carry_forward(curve: Floats) -> Floats:
+    """Each slot's value; where it has none, the last one before it, and nan before the first. (..., T) -> (..., T).
+
+    For what is true of a model: a slot that trained nobody leaves the model as it was.
+    """
+    slots = np.arange(curve.shape[-1])
+    latest = np.maximum.accumulate(np.where(np.isnan(curve), 0, slots), axis=-1)
+    return np.take_along_axis(curve, latest, axis=-1)
+
+
+def final_mean(curve: Floats, ends: ArrayLike | None = None, *, slots: int = FINAL_SLOTS) -> Floats:
+    """Mean of a model's measure over the last `slots` slots, up to slot `ends`. Shapes: (..., T) -> (...).
+
+    Slots without a value count as in `carry_forward`; nan if no slot up to `ends` has one.
+
+    Args:
+        curve: (..., T) the measure of each slot's model.
+        ends: (...) number of the last slot that counts, from 1; T if None. 0 gives nan.
+        slots: How many slots count; all there are, if fewer.
+    """
+    last = np.asarray(curve.shape[-1] if ends is None else ends)[..., np.newaxis]
+    number = np.arange(1, curve.shape[-1] + 1)
+    return mean_present_slots(np.where((number <= last) & (number > last - slots), carry_forward(curve), np.nan))
+
+
+def slots_within(costs: Floats, budget: ArrayLike) -> Ints:
+    """How many slots, from the first on, cost no more than `budget` together. Shapes: (..., T), (...) -> (...).
+
+    Args:
+        costs: (..., T) cost of each slot, not negative; nan counts as none.
+        budget: (...) what may be spent.
+    """
+    spent = np.cumsum(np.nan_to_num(costs), axis=-1)
+    allowed = np.asarray(budget, dtype=np.float64)[..., np.newaxis]
+    return np.asarray((spent <= allowed).sum(axis=-1), dtype=np.int64)
 
 
 def mean_present_slots(curve: Floats) -> Floats:

@@ -15,6 +15,7 @@ from fedelect.equations.aggregation import aggregate
 from fedelect.equations.scores import linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
+from fedelect.federation.uploads import make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
@@ -136,7 +137,7 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
         # An upload that will not arrive is not trained.
         uploads = np.stack(
             [
-                _local_model(scenario, model, client, job, round_) if arrived else model
+                _upload(scenario, model, client, job, round_) if arrived else model
                 for client, arrived in zip(cohort, arrivals[round_], strict=True)
             ]
         )
@@ -157,12 +158,19 @@ def as_training(
     """
     if not np.isfinite(model).all():
         settings = scenario.config.model
+        flaws = [kind for kind in ("free_riders", "flipped_updates", "scaled_updates") if kind in scenario.flaws]
+        also = f", or weaker flaws of updates ({', '.join(flaws)})" if flaws else ""
         raise ConfigurationError(
             f"model.step: got {settings.step}, under which training leaves the range of "
-            f"{settings.precision}; allowed: a smaller step"
+            f"{settings.precision}; allowed: a smaller step{also}"
         )
     model.flags.writeable = arrivals.flags.writeable = False
     return Training(model=model, arrivals=arrivals, losses=losses)
+
+
+def _upload(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:
+    trained = _local_model(scenario, model, client, job, round_) if trains_locally(scenario, client) else model
+    return make_upload(scenario, client, model, trained, seed=job.seed, trial=job.trial, slot=job.slot, round_=round_)
 
 
 def _local_model(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:

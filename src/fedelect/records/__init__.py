@@ -1,5 +1,13 @@
 """What happened: run folders that cannot be lost, and the figures read from them."""
 
+from fedelect.records.measures import (
+    ORACLE,
+    RANDOM,
+    MeasureCurves,
+    Measured,
+    MeasureSummary,
+    ReachedRandom,
+)
 from fedelect.records.parts import PartStore, remove_leftovers
 from fedelect.records.provenance import Provenance, create_provenance, library_versions
 from fedelect.records.reader import (
@@ -24,11 +32,17 @@ from fedelect.records.schema import (
     to_array,
 )
 from fedelect.records.summary import SelectorSummary, TargetSummary, summarise
-from fedelect.records.summary_table import SummaryTable, summary_json, summary_table
+from fedelect.records.summary_table import (
+    Block,
+    SummaryTable,
+    summary_json,
+    summary_table,
+)
 from fedelect.records.table import (
     RunTable,
     SelectorTable,
     TableBuilder,
+    accuracy_curves,
     best_fixed,
     curves,
     gaps_to_best_fixed,
@@ -45,12 +59,19 @@ from fedelect.records.table import (
 from fedelect.records.writer import RunWriter, open_run
 
 __all__ = [
+    "ORACLE",
+    "RANDOM",
     "SCHEMA_VERSION",
+    "Block",
     "Checkpoint",
     "Exchange",
+    "MeasureCurves",
+    "MeasureSummary",
+    "Measured",
     "Measures",
     "PartStore",
     "Provenance",
+    "ReachedRandom",
     "RunFollower",
     "RunHeader",
     "RunRecords",
@@ -64,6 +85,7 @@ __all__ = [
     "SummaryTable",
     "TableBuilder",
     "TargetSummary",
+    "accuracy_curves",
     "best_fixed",
     "create_provenance",
     "curves",

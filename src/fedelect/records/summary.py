@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fedelect.equations import metrics
 from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.records.measures import Measured, MeasureSummary
 from fedelect.records.reader import RunRecords
 from fedelect.records.table import (
     CurveName,
@@ -28,7 +29,7 @@ class TargetSummary:
     """How fast a target was reached.
 
     Attributes:
-        target: The opinion to reach.
+        target: The value to reach.
         slots: Slots it took; T in trials that never got there.
         value: The curve at that slot.
         reached: In how many trials it was reached.
@@ -64,6 +65,7 @@ class SelectorSummary:
         upload_failures: Share of attempted uploads that did not arrive, in [0, 1].
         selections: (N,) mean over trials of how often each client was elected.
         targets: One for each target asked for.
+        measured: What its slots achieved and cost; None if no slot was measured.
     """
 
     label: str
@@ -83,6 +85,7 @@ class SelectorSummary:
     upload_failures: Interval
     selections: tuple[float, ...]
     targets: tuple[TargetSummary, ...]
+    measured: MeasureSummary | None = None
 
 
 def summarise(
@@ -99,7 +102,7 @@ def summarise(
         run: The run, finished or not.
         oracle: What the best cohort would earn in a slot (a number, or an array that broadcasts to (trials, T));
             None leaves the regret out.
-        targets: Opinions to be reached.
+        targets: Values to be reached.
         target_by: The curve that is to reach them.
         confidence: Level of the intervals, between 0 and 1.
     """
@@ -110,6 +113,7 @@ def summarise(
         gaps=gaps_to_best_fixed(table),
         losses=None if oracle is None else regret_curves(table, oracle),
         shares=group_shares(table),
+        measured=table.measured,
         times=[(target, time_to_target(table, target, by=target_by)) for target in targets],
         confidence=confidence,
     )
@@ -125,6 +129,7 @@ class _View:
     gaps: dict[str, Floats] | None
     losses: dict[str, Floats] | None
     shares: dict[str, dict[str, Floats]]
+    measured: Measured
     times: list[tuple[float, dict[str, metrics.TimeToTarget]]]
     confidence: float
 
@@ -159,6 +164,7 @@ def _summary(one: SelectorTable, view: _View) -> SelectorSummary:
         upload_failures=over_trials(lost),
         selections=tuple(mean_selections),
         targets=tuple(_target(target, times[label], begun, view.confidence) for target, times in view.times),
+        measured=view.measured.summary(label, confidence=view.confidence),
     )
 
 

@@ -1,18 +1,64 @@
 """The summary of a run as people read it: one row for each selector, as text, HTML or JSON."""
 
 import dataclasses
+import functools
 import html
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
+from fedelect.records.measures import MeasureSummary
 from fedelect.records.summary import SelectorSummary, summarise
 from fedelect.records.table import RunTable, read_table
 
 CAPTION = "opinions ± 95 % interval over trials; last columns: share of all elections"
+MEASURES_CAPTION = (
+    "accuracy on clean test data of all clients; at the end: last 10 slots. minus random: same trials, 95 % interval. "
+    "closure: share of the way from random to the oracle, 95 % bootstrap interval. slots to random: until random's "
+    "accuracy at the end. low: 10th percentile over clients. flawed: share of the elected. MB and evaluations: a trial"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table of text: a head, one row for each selector and a caption. Columns are named so that some can be left out.
+
+    Attributes:
+        columns: Column headings.
+        cells: The text of each row, cell by cell.
+        caption: What the figures are.
+    """
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    caption: str
+
+    def __str__(self) -> str:
+        lines = [self.columns, *self.cells]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
+        texts = [
+            "  ".join(
+                cell.rjust(width) if column else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        ]
+        return "\n".join([texts[0], "-" * len(texts[0]), *texts[1:], self.caption])
+
+    def as_html(self, title: str = "") -> str:
+        """Return the table as HTML, under a title."""
+
+        def line(tag: str, cells: Sequence[str]) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        head = f"{html.escape(title)}<br>" if title else ""
+        body = "".join(line("td", row) for row in self.cells)
+        caption = f"<caption>{head}<small>{html.escape(self.caption)}</small></caption>"
+        return f"<table>{caption}<thead>{line('th', self.columns)}</thead><tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True)
@@ -21,17 +67,20 @@ class SummaryTable(Sequence[SelectorSummary]):
 
     Attributes:
         title: What was run, in one line.
-        columns: Column headings.
-        cells: The text of each row, cell by cell.
+        opinions: The opinions and elections, as text.
+        measures: The clean accuracy and the costs, as text; None if nothing was measured.
         rows: The same as figures, with intervals; also by index: `summary[0].running_mean.mean`.
-        caption: What the figures are.
     """
 
     title: str
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
+    opinions: Block
+    measures: Block | None
     rows: tuple[SelectorSummary, ...]
-    caption: str = CAPTION
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The tables that there are."""
+        return (self.opinions,) if self.measures is None else (self.opinions, self.measures)
 
     @overload
     def __getitem__(self, index: int) -> SelectorSummary: ...
@@ -48,26 +97,12 @@ class SummaryTable(Sequence[SelectorSummary]):
         return iter(self.rows)
 
     def __str__(self) -> str:
-        lines = [self.columns, *self.cells]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.columns))]
-        texts = [
-            "  ".join(
-                cell.rjust(width) if column else cell.ljust(width)
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            )
-            for line in lines
-        ]
-        return "\n".join([self.title, texts[0], "-" * len(texts[0]), *texts[1:], self.caption])
+        return "\n".join([self.title, "\n\n".join(map(str, self.blocks))])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: Sequence[str]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = "".join(line("td", row) for row in self.cells)
-        caption = f"<caption>{html.escape(self.title)}<br><small>{html.escape(self.caption)}</small></caption>"
-        return f"<table>{caption}<thead>{line('th', self.columns)}</thead><tbody>{body}</tbody></table>"
+        return self.opinions.as_html(self.title) + ("" if self.measures is None else self.measures.as_html())
 
 
 def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
@@ -87,7 +122,7 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
         )
         for row in rows
     )
-    return SummaryTable(_title(table), tuple(columns), cells, rows)
+    return SummaryTable(_title(table), Block(tuple(columns), cells, CAPTION), _measures_block(rows), rows)
 
 
 def summary_json(run: RunTable) -> dict[str, Any]:
@@ -100,8 +135,52 @@ def summary_json(run: RunTable) -> dict[str, Any]:
         "trials": run.header.trials,
         "seed": run.header.seed,
         "complete": run.recorded == run.header.planned,
-        "selectors": [_without_nan(dataclasses.asdict(row)) for row in summarise(run)],
+        "selectors": [_as_json(row) for row in summarise(run)],
     }
+
+
+def _as_json(row: SelectorSummary) -> dict[str, Any]:
+    """All figures of a row; those of measures only where there are any."""
+    figures: dict[str, Any] = _without_nan(dataclasses.asdict(row))
+    return figures if row.measured is not None else {key: figures[key] for key in figures if key != "measured"}
+
+
+def _measures_block(rows: Sequence[SelectorSummary]) -> Block | None:
+    """The measures of each selector as text; None if nothing was measured. Columns without a figure are left out."""
+    measured = [row.measured for row in rows]
+    slots = sorted({slot for one in measured if one is not None for slot in one.accuracy_at})
+    if all(one is None for one in measured):
+        return None
+    figures: dict[str, Callable[[MeasureSummary], str]] = {
+        **{f"at {slot}": functools.partial(_accuracy_at, slot=slot) for slot in slots},
+        "at the end": lambda one: _format_interval(one.final_accuracy),
+        "minus random": lambda one: _format_interval(one.difference, signed=True),
+        "closure": lambda one: _format_closure(one.closure),
+        "slots to random": lambda one: "-" if one.slots_to_random is None else f"{one.slots_to_random.slots.mean:.0f}",
+        "low": lambda one: _format_mean(one.final_low_accuracy),
+        "flawed": lambda one: _format_percent(one.flawed_share),
+        "MB": lambda one: _format_megabytes(one),
+        "at equal bytes": lambda one: _format_mean(one.accuracy_at_equal_bytes),
+        "evaluations": lambda one: _format_mean(one.evaluations, digits=0),
+    }
+    columns = {name: ["-" if one is None else figure(one) for one in measured] for name, figure in figures.items()}
+    shown = {name: cells for name, cells in columns.items() if set(cells) != {"-"}}
+    cells = tuple((row.label, *line) for row, line in zip(rows, zip(*shown.values(), strict=True), strict=True))
+    return Block(("clean accuracy", *shown), cells, MEASURES_CAPTION)
+
+
+def _accuracy_at(one: MeasureSummary, *, slot: int) -> str:
+    return _format_mean(one.accuracy_at.get(slot))
+
+
+def _format_megabytes(one: MeasureSummary) -> str:
+    known = [figure.mean for figure in (one.bytes_down, one.bytes_up) if not math.isnan(figure.mean)]
+    return f"{sum(known) / 1e6:.3g}" if known else "-"
+
+
+def _format_closure(one: Closure | None) -> str:
+    """A closure with its interval, or "-"."""
+    return "-" if one is None else f"{one.value:.2f} [{one.low:.2f}, {one.high:.2f}]"
 
 
 def _title(run: RunTable) -> str:
@@ -114,11 +193,15 @@ def _title(run: RunTable) -> str:
     )
 
 
-def _format_interval(interval: Interval | None) -> str:
+def _format_interval(interval: Interval | None, *, signed: bool = False) -> str:
     if interval is None or math.isnan(interval.mean):
         return "-"
     spread = "" if interval.half_width is None else f"±{interval.half_width:.3f}"
-    return f"{interval.mean:.3f}{spread}"
+    return f"{interval.mean:{'+' if signed else ''}.3f}{spread}"
+
+
+def _format_mean(interval: Interval | None, *, digits: int = 3) -> str:
+    return "-" if interval is None or math.isnan(interval.mean) else f"{interval.mean:.{digits}f}"
 
 
 def _format_percent(interval: Interval | None) -> str:

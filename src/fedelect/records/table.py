@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from fedelect.equations import metrics
 from fedelect.errors import ConfigurationError
 from fedelect.records.codec import RecordCheck
+from fedelect.records.measures import MeasureCurves, Measured
 from fedelect.records.reader import RunRecords, read_header, scan_records
 from fedelect.records.schema import RunHeader, SelectorEntry, SlotRecord, to_array
 from fedelect.vocabulary import Floats, Ints
 
-CurveName = Literal["opinion", "running mean", "running mean with untrained"]
-"""Which curve a target is to be reached by."""
+CurveName = Literal["opinion", "running mean", "running mean with untrained", "accuracy"]
+"""Which curve a target is to be reached by; "accuracy" is the clean one, which only measured runs have."""
 
 FIXED_KIND = "FixedCohort"
 """Kind of the selectors among which the best fixed cohort is looked for."""
@@ -42,6 +43,7 @@ class SelectorTable:
         done: Slots that were trained and told, over all trials.
         abandoned: Slots from which nothing was learnt.
         skipped: Slots in which nobody was elected.
+        measures: What its slots achieved and cost; None if no slot was measured.
     """
 
     entry: SelectorEntry
@@ -53,6 +55,7 @@ class SelectorTable:
     done: int
     abandoned: int
     skipped: int
+    measures: MeasureCurves | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,18 @@ class RunTable:
         """(trials,) mean opinion of the untrained model, nan where unknown; None if not on record."""
         return None if self.header.untrained is None else to_array(self.header.untrained)
 
+    @property
+    def measured(self) -> Measured:
+        """The measures of the selectors that have some."""
+        tables = {label: one for label, one in self.selectors.items() if one.measures is not None}
+        numbers = np.arange(1, self.header.slots + 1)
+        ends = [np.where(one.recorded, numbers, 0).max(axis=-1) for one in tables.values()]
+        return Measured(
+            self.header,
+            {label: one.measures for label, one in tables.items() if one.measures is not None},
+            np.min(ends, axis=0) if ends else np.zeros(self.header.trials, dtype=np.int64),
+        )
+
 
 class _Tally:
     """Collects one selector's records; plain lists, for they take single values faster than arrays."""
@@ -88,6 +103,7 @@ class _Tally:
         self.attempts = [[0] * header.clients for _ in range(header.trials)]
         self.arrivals = [[0] * header.clients for _ in range(header.trials)]
         self.status = {"done": 0, "abandoned": 0, "skipped": 0}
+        self.measures: MeasureCurves | None = None
 
     def add(self, record: SlotRecord) -> float | None:
         trial, column = record.trial, record.slot - 1
@@ -101,6 +117,10 @@ class _Tally:
             selections[client] += 1
             attempts[client] += record.rounds
             arrivals[client] += arrived
+        if record.measures is not None:
+            if self.measures is None:
+                self.measures = MeasureCurves.empty(*self.opinion.shape)
+            self.measures.put(trial, record.slot, record.measures)
         return mean
 
     def finish(self, entry: SelectorEntry) -> SelectorTable:
@@ -114,6 +134,7 @@ class _Tally:
             done=self.status["done"],
             abandoned=self.status["abandoned"],
             skipped=self.status["skipped"],
+            measures=None if self.measures is None else self.measures.copy(),
         )
 
 
@@ -204,10 +225,20 @@ def running_mean_curves(run: RunRecords | RunTable, *, with_untrained: bool = Fa
     }
 
 
+def accuracy_curves(run: RunRecords | RunTable) -> dict[str, Floats]:
+    """Label -> (trials, T) clean accuracy of each slot's model, nan where it was not measured."""
+    return {
+        label: np.full_like(one.opinion, np.nan) if one.measures is None else one.measures.accuracy
+        for label, one in tabulate(run).selectors.items()
+    }
+
+
 def curves(run: RunRecords | RunTable, name: CurveName) -> dict[str, Floats]:
     """Label -> (trials, T), the curve called `name`."""
     if name == "opinion":
         return opinion_curves(run)
+    if name == "accuracy":
+        return accuracy_curves(run)
     return running_mean_curves(run, with_untrained=name == "running mean with untrained")
 
 

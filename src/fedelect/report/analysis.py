@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from fedelect.equations.intervals import Interval, mean_interval
-from fedelect.equations.metrics import last_present
+from fedelect.equations.metrics import last_present, running_mean
 from fedelect.errors import ConfigurationError
 from fedelect.records import (
+    RANDOM,
     RunRecords,
     SelectorSummary,
     TargetSummary,
@@ -30,6 +33,7 @@ Source = RunRecords | str | os.PathLike[str]
 """A run in memory, or the folder of one."""
 
 OPINION, RUNNING_MEAN, REGRET = "opinion", "running mean", "regret"
+ACCURACY, DIFFERENCE, LOW_ACCURACY, FLAWED = "accuracy", "accuracy minus random", "low accuracy", "flawed share"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +45,8 @@ class RunAnalysis:
         best: Label of the best fixed cohort; None if the run has none.
         oracle: Reference of the regret; None before the first opinion.
         bounds: The theorem's bound of each selector that has one, at the slots at which curves are drawn.
-        curves: `OPINION`, `RUNNING_MEAN` and, with an oracle, `REGRET` -> label -> (trials, T).
+        curves: `OPINION`, `RUNNING_MEAN` and, with an oracle, `REGRET` -> label -> (trials, T). Where measured, also
+            `ACCURACY`, `LOW_ACCURACY`, `FLAWED` (mean so far) and, beside random, `DIFFERENCE`, for those labels only.
         summaries: The figures of each selector; `targets` are reached by the running mean.
         gaps: Label -> by how much opinion a slot the oracle is ahead; paired by slot if it is a fixed cohort.
         by_opinion: Label -> the same targets reached by the opinion of a single slot.
@@ -149,6 +154,7 @@ def _analyse(run: RunData, targets: tuple[float, ...]) -> RunAnalysis:
     curves = {OPINION: opinion_curves(table), RUNNING_MEAN: running_mean_curves(table)}
     if oracle is not None:
         curves[REGRET] = regret_curves(table, oracle.value)
+    curves |= _measured_curves(run)
     summaries = tuple(summarise(table, oracle=None if oracle is None else oracle.value, targets=targets))
     by_opinion = summarise(table, targets=targets, target_by="opinion")
     return RunAnalysis(
@@ -161,6 +167,21 @@ def _analyse(run: RunData, targets: tuple[float, ...]) -> RunAnalysis:
         gaps={one.label: _gap(one, oracle) for one in summaries},
         by_opinion={one.label: one.targets for one in by_opinion},
     )
+
+
+def _measured_curves(run: RunData) -> dict[str, dict[str, Floats]]:
+    """The curves of what was measured; a name without a value is left out."""
+    measured = run.table.measured.curves
+    found = {
+        ACCURACY: {label: one.accuracy for label, one in measured.items()},
+        LOW_ACCURACY: {label: one.low_accuracy for label, one in measured.items()},
+        FLAWED: {label: running_mean(one.flawed_share) for label, one in measured.items()},
+    }
+    if RANDOM in measured:
+        others = {label: one.accuracy for label, one in measured.items() if label != RANDOM}
+        found[DIFFERENCE] = {label: curve - measured[RANDOM].accuracy for label, curve in others.items()}
+    present = {name: any(not np.isnan(curve).all() for curve in curves.values()) for name, curves in found.items()}
+    return {name: curves for name, curves in found.items() if present[name]}
 
 
 def _gap(one: SelectorSummary, oracle: Oracle | None) -> Interval:

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from fedelect.equations.intervals import mean_band
 from fedelect.equations.metrics import failure_share
-from fedelect.records import RunHeader, SelectorTable
-from fedelect.report.analysis import RunAnalysis
+from fedelect.records import MeasureCurves, RunHeader, SelectorTable
+from fedelect.report.analysis import LOW_ACCURACY, RunAnalysis
 from fedelect.report.run_data import STATUSES, Frames, RunData, last_recorded_slot
 from fedelect.vocabulary import Floats, Ints
 
@@ -68,7 +68,12 @@ def _selector(analysis: RunAnalysis, label: str, slots: Ints) -> dict[str, Any]:
     return {
         "label": label,
         "kind": table.entry.kind,
-        "curves": {name: _band(curves[label], slots) for name, curves in analysis.curves.items()},
+        "curves": {
+            name: _sparse_band(curves[label]) if name == LOW_ACCURACY else _band(curves[label], slots)
+            for name, curves in analysis.curves.items()
+            if label in curves
+        },
+        "byBytes": None if table.measures is None else _band_by_bytes(table.measures, slots),
         "beliefs": {whose: _band(values, slots) for whose, values in analysis.run.beliefs.get(label, {}).items()},
         "shares": _numbers(selection_shares(table)[shown]),
         "failures": _numbers(failures[shown]),
@@ -85,6 +90,21 @@ def _band(values: Floats, slots: Ints) -> dict[str, Any]:
     band = mean_band(values[:, slots - 1])
     half = None if np.isnan(band.half_width).all() else _numbers(band.half_width)
     return {"mean": _numbers(band.mean), "half": half}
+
+
+def _sparse_band(values: Floats) -> dict[str, Any]:
+    """The band of what was measured now and then, with the slots of its points."""
+    slots = np.flatnonzero(~np.isnan(values).all(axis=0)) + 1
+    return {"x": slots.tolist(), **_band(values, slots)}
+
+
+def _band_by_bytes(measures: MeasureCurves, slots: Ints) -> dict[str, Any] | None:
+    """The band of the accuracy over the megabytes sent up to each slot, on average over trials; None if not known."""
+    if np.isnan(measures.bytes_sent).all():
+        return None
+    spent = np.cumsum(np.nan_to_num(measures.bytes_sent), axis=-1)
+    sent = mean_band(np.where(np.isnan(measures.accuracy), np.nan, spent) / 1e6).mean
+    return {"x": _numbers(sent[slots - 1]), **_band(measures.accuracy, slots)}
 
 
 def _client_names(header: RunHeader, shown: Ints) -> list[str]:

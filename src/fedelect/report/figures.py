@@ -11,7 +11,18 @@ import numpy as np
 from fedelect._imports import require_extras
 from fedelect.equations.intervals import mean_band
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.report.analysis import OPINION, REGRET, RUNNING_MEAN, RunAnalysis, Source, analyse_runs, load_runs
+from fedelect.report.analysis import (
+    ACCURACY,
+    DIFFERENCE,
+    FLAWED,
+    OPINION,
+    REGRET,
+    RUNNING_MEAN,
+    RunAnalysis,
+    Source,
+    analyse_runs,
+    load_runs,
+)
 from fedelect.report.chart_data import client_positions, selection_shares
 from fedelect.report.run_data import ALL_CLIENTS
 from fedelect.report.style import LIGHT_COLOURS
@@ -26,6 +37,14 @@ Format = Literal["pdf", "svg", "png"]
 COLUMN_INCHES = 3.4
 """Width of a column in most two-column papers."""
 
+_CURVES = {
+    OPINION: "mean opinion",
+    RUNNING_MEAN: "running mean of opinions",
+    REGRET: "regret",
+    ACCURACY: "clean accuracy",
+    DIFFERENCE: "clean accuracy minus random's",
+    FLAWED: "flawed share of the elected",
+}
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 _MARKERS = "os^Dv<>P"
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo", "----")
@@ -81,7 +100,7 @@ def write_figures(run: Source, folder: str | os.PathLike[str], *, format: str = 
 def _figures(analysis: RunAnalysis) -> "dict[str, Callable[[Axes], None]]":
     run = analysis.run
     figures: dict[str, Callable[[Axes], None]] = {"map": lambda axes: _map(axes, analysis)}
-    for name, title in ((OPINION, "mean opinion"), (RUNNING_MEAN, "running mean of opinions"), (REGRET, "regret")):
+    for name, title in _CURVES.items():
         curves = analysis.curves.get(name, {})
         if any(not np.isnan(curve).all() for curve in curves.values()):
             figures[name.replace(" ", "_")] = functools.partial(

@@ -19,7 +19,7 @@ import msgspec
 
 from fedelect.errors import RunError
 from fedelect.records import RunRecords
-from fedelect.report import sections
+from fedelect.report import measures, sections
 from fedelect.report.analysis import RunAnalysis, Source, analyse_runs, load_runs
 from fedelect.report.chart_data import chart_data
 from fedelect.report.style import colour_rules
@@ -30,6 +30,7 @@ _PARTS: dict[str, Callable[[Sequence[RunAnalysis]], str]] = {
     "facts": sections.render_facts,
     "bounds": sections.render_bounds,
     "fairness": sections.render_fairness,
+    "measures": measures.render_measures,
     "numbers": sections.render_numbers,
     "provenance": sections.render_provenance,
     "thinned": sections.render_thinning,

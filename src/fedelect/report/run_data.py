@@ -61,6 +61,8 @@ class RunData:
         noise_shown: Whether rewards with noise stand in for opinions that are not on record.
         told_otherwise: Label -> slots in which the selector was told another average than the mean of the opinions on
             record by more than `TOLD_TOLERANCE`, noise aside; labels without such a slot are left out.
+        told_gains: Whether a selector was told something else than the average opinion on record: in a warm run, what a
+            slot gained.
     """
 
     name: str
@@ -73,6 +75,7 @@ class RunData:
     noise: tuple[float, float] | None
     noise_shown: bool
     told_otherwise: dict[str, int]
+    told_gains: bool
 
     @property
     def noisy(self) -> bool:
@@ -101,6 +104,7 @@ class RunAccumulator:
         self._noise: tuple[float, float] | None = None
         self._noise_shown = False
         self._told_otherwise: dict[str, int] = {}
+        self._told_gains = False
 
     def add(self, record: SlotRecord) -> None:
         """Add a record."""
@@ -127,7 +131,9 @@ class RunAccumulator:
             self._noise = min(least, record.reward_noise), max(greatest, record.reward_noise)
             self._noise_shown = self._noise_shown or (mean is not None and record.opinions is None)
         elif mean is not None and record.reward is not None and abs(record.reward - mean) > TOLD_TOLERANCE:
-            self._told_otherwise[record.selector] = self._told_otherwise.get(record.selector, 0) + 1
+            if record.mean_opinion is None:
+                self._told_otherwise[record.selector] = self._told_otherwise.get(record.selector, 0) + 1
+            self._told_gains = self._told_gains or record.mean_opinion is not None
 
     def result(self) -> RunData:
         """Return the data so far; later records do not change it."""
@@ -146,6 +152,7 @@ class RunAccumulator:
             noise=self._noise,
             noise_shown=self._noise_shown,
             told_otherwise=dict(self._told_otherwise),
+            told_gains=self._told_gains,
         )
 
 

@@ -21,7 +21,7 @@ _FRAMEWORKS = {
     "fa": "Federated analytics: the average opinion reaches the server",
     "da": "Democratized analytics: the clients elect among themselves",
 }
-_NOTHING = "<td>\u2013</td>"
+NOTHING = "<td>\u2013</td>"
 _SHOWN_NAMES = 12
 
 
@@ -80,6 +80,11 @@ def _warnings(analysis: RunAnalysis) -> str:
         if count:
             warnings.append(f"{count:,} {'slot was' if count == 1 else 'slots were'} {what}.")
     warnings += [*_noise(analysis.run), *_told_otherwise(analysis.run)]
+    if analysis.run.told_gains:
+        warnings.append(
+            "Selectors were told what a slot gained against what was to be expected (0.5 + gain), not the average "
+            "opinion, which rises with any cohort; curves and tables show the average opinion."
+        )
     return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
 
 
@@ -112,18 +117,18 @@ def render_numbers(analyses: Sequence[RunAnalysis]) -> str:
     heads = ["selector", "last slot", "mean of all slots", *(["with the untrained model"] if untrained else [])]
     heads += ["gap to the best cohort", "regret", "slots on record"]
     rows = []
-    for analysis, one, key in _each(analyses):
-        cells = [_interval(one.final_opinion), _interval(one.running_mean)]
-        cells += [_interval(one.running_mean_with_untrained)] if untrained else []
-        cells.append("<td>best</td>" if one.label == analysis.best else _interval(analysis.gaps[one.label]))
-        cells += [_interval(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
-        rows.append(_row(key, cells))
+    for analysis, one, key in each_selector(analyses):
+        cells = [interval_cell(one.final_opinion), interval_cell(one.running_mean)]
+        cells += [interval_cell(one.running_mean_with_untrained)] if untrained else []
+        cells.append("<td>best</td>" if one.label == analysis.best else interval_cell(analysis.gaps[one.label]))
+        cells += [interval_cell(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
+        rows.append(render_row(key, cells))
     spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in analyses) else ""
     noisy = any(one.run.noise_shown for one in analyses)
     within = ", with noise where only noisy averages are on record" if noisy else ", from 0 to 1"
     return (
         f"<p>Opinions are the clients' mean score of the trained model{within}. {spread}</p>"
-        + _table("final", heads, rows)
+        + render_table("final", heads, rows)
         + _targets(analyses)
     )
 
@@ -133,19 +138,19 @@ def _trials(analysis: RunAnalysis) -> int:
 
 
 def _targets(analyses: Sequence[RunAnalysis]) -> str:
-    targets = next(([each.target for each in one.targets] for _, one, _ in _each(analyses)), [])
+    targets = next(([each.target for each in one.targets] for _, one, _ in each_selector(analyses)), [])
     if not targets:
         return ""
     heads = ["selector", *(f"{target:g}" for target in targets)]
     parts = []
     for name, title in (("running", "mean of all slots so far"), ("single", "opinion of a slot")):
         rows = []
-        for analysis, one, key in _each(analyses):
+        for analysis, one, key in each_selector(analyses):
             reached = one.targets if name == "running" else analysis.by_opinion[one.label]
             notes = [f"{each.reached} of {each.trials} trials" for each in reached]
-            cells = [_interval(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
-            rows.append(_row(key, cells))
-        parts.append(f"<h4>Until the {title} reaches</h4>" + _table(f"targets-{name}", heads, rows))
+            cells = [interval_cell(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
+            rows.append(render_row(key, cells))
+        parts.append(f"<h4>Until the {title} reaches</h4>" + render_table(f"targets-{name}", heads, rows))
     return (
         "<h3>Time to a target</h3><p>Slots until an opinion is reached, over all trials; a trial that never gets there "
         "counts with all its slots. Below: in how many trials it was reached.</p>"
@@ -159,21 +164,21 @@ def render_fairness(analyses: Sequence[RunAnalysis]) -> str:
     heads = ["selector", *(f"elections of {group}" for group in groups), "Jain's index", "never elected in a trial"]
     heads += ["never elected at all", "uploads lost"]
     rows = []
-    for analysis, one, key in _each(analyses):
-        cells = [_interval(one.group_shares.get(group), percent=True) for group in groups]
-        cells += [_interval(one.jain_index), _interval(one.never_chosen, digits=1)]
-        cells += [_never(analysis.run.header, one), _interval(one.upload_failures, percent=True)]
-        rows.append(_row(key, cells))
+    for analysis, one, key in each_selector(analyses):
+        cells = [interval_cell(one.group_shares.get(group), percent=True) for group in groups]
+        cells += [interval_cell(one.jain_index), interval_cell(one.never_chosen, digits=1)]
+        cells += [_never(analysis.run.header, one), interval_cell(one.upload_failures, percent=True)]
+        rows.append(render_row(key, cells))
     return (
         "<p>Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat.</p>"
-        + _table("fairness", heads, rows)
+        + render_table("fairness", heads, rows)
     )
 
 
 def _never(header: RunHeader, one: SelectorSummary) -> str:
     never = [client for client, times in enumerate(one.selections) if times == 0]
     if not one.trials:
-        return _NOTHING
+        return NOTHING
     names = [str(client) if header.client_names is None else header.client_names[client] for client in never]
     more = ", \u2026" if len(never) > _SHOWN_NAMES else ""
     who = f'<span class="note">{escape(", ".join(names[:_SHOWN_NAMES]))}{more}</span>' if never else ""
@@ -253,7 +258,7 @@ def _provenance(analysis: RunAnalysis, *, named: bool) -> str:
     )
 
 
-def _each(analyses: Sequence[RunAnalysis]) -> Iterable[tuple[RunAnalysis, SelectorSummary, str]]:
+def each_selector(analyses: Sequence[RunAnalysis]) -> Iterable[tuple[RunAnalysis, SelectorSummary, str]]:
     """Every selector of every run, with the cell that names it; colours count through all runs."""
     position = 0
     for analysis in analyses:
@@ -268,7 +273,8 @@ def _colour(position: int) -> str:
     return f"var(--series-{position % len(LIGHT_COLOURS)})"
 
 
-def _table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
+def render_table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
+    """A table that scrolls and can be saved; heads are escaped, rows are HTML."""
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     return (
         f'<div class="block"><div class="scroll" tabindex="0" role="region" aria-label="table {name}">'
@@ -277,7 +283,8 @@ def _table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
     )
 
 
-def _row(name: str, cells: Iterable[str]) -> str:
+def render_row(name: str, cells: Iterable[str]) -> str:
+    """A row of a table; name and cells are HTML."""
     return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
 
 
@@ -285,9 +292,10 @@ def _plain(value: int) -> str:
     return f'<td data-v="{value}">{value:,}</td>'
 
 
-def _interval(interval: Interval | None, digits: int = 3, *, percent: bool = False, note: str = "") -> str:
+def interval_cell(interval: Interval | None, digits: int = 3, *, percent: bool = False, note: str = "") -> str:
+    """A cell that shows a mean with its spread, with a note below; a dash if there is none."""
     if interval is None or math.isnan(interval.mean):
-        return _NOTHING
+        return NOTHING
     scale, digits, unit = (100.0, 1, " %") if percent else (1.0, digits, "")
     text, half = f"{interval.mean * scale:.{digits}f}", ""
     if interval.half_width is not None:

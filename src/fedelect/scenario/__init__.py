@@ -9,6 +9,9 @@ from fedelect.scenario.config import (
     TopologyConfig,
 )
 from fedelect.scenario.dataset import Dataset
+from fedelect.scenario.drift import DriftConfig
+from fedelect.scenario.flaws import FlawsConfig
+from fedelect.scenario.hard import HardConfig
 from fedelect.scenario.presets import PRESETS, preset
 from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, draw_failures, simulated_signals
 from fedelect.scenario.system import SystemConfig
@@ -21,6 +24,9 @@ __all__ = [
     "ChannelConfig",
     "DataConfig",
     "Dataset",
+    "DriftConfig",
+    "FlawsConfig",
+    "HardConfig",
     "ModelConfig",
     "Scenario",
     "ScenarioConfig",

@@ -12,6 +12,9 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.scenario.drift import DriftConfig
+from fedelect.scenario.flaws import FlawsConfig, Members, check_members, list_kinds
+from fedelect.scenario.hard import HardConfig
 from fedelect.scenario.keys import LARGEST
 from fedelect.scenario.keys import describe_key as _key
 from fedelect.scenario.system import SystemConfig
@@ -31,7 +34,14 @@ _PROBABILITIES = "a number in [0, 1], or a list of one for each client"
 class DataConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """[data]: which data set, and how it is dealt to the clients."""
 
-    source: Annotated[str, _key("data set", '"mnist", "digits" or the path of an .npz file', min_length=1)] = "mnist"
+    source: Annotated[
+        str,
+        _key(
+            "data set",
+            '"mnist", "fashion-mnist", "digits", or the path of an .npz file or of a folder with one for each client',
+            min_length=1,
+        ),
+    ] = "mnist"
     iid_clients: Annotated[
         int, _key("clients 0 .. this - 1 hold i.i.d. data", "a whole number from 0 to `clients`", ge=0)
     ] = 5
@@ -186,7 +196,16 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     channel: ChannelConfig = ChannelConfig()
     topology: TopologyConfig = TopologyConfig()
     beliefs: BeliefsConfig = BeliefsConfig()
-    system: SystemConfig | UnsetType = UNSET  # unset, it is no part of what is written down
+    # Tables that are unset are no part of what is written down.
+    system: SystemConfig | UnsetType = UNSET
+    flaws: FlawsConfig | UnsetType = UNSET
+    hard: HardConfig | UnsetType = UNSET
+    drift: DriftConfig | UnsetType = UNSET
+
+    @property
+    def special_clients(self) -> dict[str, Members]:
+        """Tables about some of the clients, by kind of flaw; the hard ones, who have none, are the last."""
+        return list_kinds(self.flaws) | ({} if self.hard is UNSET else {"hard": self.hard})
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):
@@ -203,6 +222,8 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _check_sizes(self)
         _check_model(self.model)
         _check_topology(self)
+        keys = {kind if kind == "hard" else f"flaws.{kind}": table for kind, table in self.special_clients.items()}
+        check_members(keys, self.clients)
 
 
 def _check_sizes(config: ScenarioConfig) -> None:

@@ -24,6 +24,9 @@ class Dataset:
         test_inputs: (m, F), m >= 1.
         test_labels: (m,) classes 0 .. C-1.
         name: Name in messages.
+        owners: (n,) the client 0 .. N-1 that each sample belongs to; None if the data belongs to nobody yet.
+        test_owners: (m,) the same of the test samples; every client has some of both.
+        client_names: N different names, or None.
 
     Raises:
         DataError: The arrays do not fit each other or hold something else than numbers and classes.
@@ -34,6 +37,9 @@ class Dataset:
     test_inputs: Inputs
     test_labels: Ints
     name: str = "data"
+    owners: Ints | None = None
+    test_owners: Ints | None = None
+    client_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for part in ("", "test_"):
@@ -56,6 +62,35 @@ class Dataset:
             )
         if self.test_labels.max() >= present.size:
             raise DataError(f"{self.name}: test label {self.test_labels.max()} does not occur among the labels")
+        if self.owners is not None or self.test_owners is not None:
+            self._check_owners()
+        elif self.client_names is not None:
+            raise DataError(f"{self.name}: clients have names, but no samples; give owners and test_owners")
+
+    def _check_owners(self) -> None:
+        for part in ("", "test_"):
+            owners = getattr(self, f"{part}owners")
+            if owners is None:
+                raise DataError(f"{self.name}: {part}owners are missing; give owners and test_owners, or neither")
+            owners = _as_labels(self.name, f"{part}owners", owners)
+            labels = getattr(self, f"{part}labels")
+            if len(owners) != len(labels):
+                raise DataError(f"{self.name}: {len(labels)} {part}labels but {len(owners)} {part}owners")
+            object.__setattr__(self, f"{part}owners", owners)
+        for part, other in (("", "test_"), ("test_", "")):
+            held = np.bincount(getattr(self, f"{part}owners"), minlength=getattr(self, f"{other}owners").max() + 1)
+            if not held.all():
+                raise DataError(
+                    f"{self.name}: client {held.argmin()} has no {'test' if part else 'training'} data; each needs some"
+                )
+        names = self.client_names
+        if names is not None and (len(names) != self.clients or len(set(names)) != len(names)):
+            raise DataError(f"{self.name}: {self.clients} clients need as many different names, got {len(set(names))}")
+
+    @property
+    def clients(self) -> int | None:
+        """N, the clients that the data belongs to; None if it belongs to nobody yet."""
+        return None if self.owners is None else int(self.owners.max()) + 1
 
     @property
     def classes(self) -> int:
@@ -66,7 +101,8 @@ class Dataset:
     def digest(self) -> str:
         """Hash of all arrays, with their shapes and types: 32 hexadecimal digits."""
         content = hashlib.blake2b(digest_size=16)
-        for array in (self.inputs, self.labels, self.test_inputs, self.test_labels):
+        arrays = (self.inputs, self.labels, self.test_inputs, self.test_labels, self.owners, self.test_owners)
+        for array in (array for array in arrays if array is not None):
             content.update(repr((array.shape, array.dtype.str)).encode())
             content.update(np.ascontiguousarray(array).tobytes())
         return content.hexdigest()

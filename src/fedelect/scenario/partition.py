@@ -14,6 +14,7 @@ import numpy as np
 from fedelect.errors import DataError
 from fedelect.scenario.config import DataConfig
 from fedelect.scenario.dataset import Dataset
+from fedelect.scenario.hard import measure_difficulty
 from fedelect.seeds import stream
 from fedelect.vocabulary import Floats, Ints
 
@@ -25,7 +26,9 @@ class Partition(NamedTuple):
     test: tuple[Ints, ...]
 
 
-def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: int, draw: int = 0) -> Partition:
+def draw_partition(
+    config: DataConfig, dataset: Dataset, clients: int, *, seed: int, draw: int = 0, hard: tuple[int, ...] = ()
+) -> Partition:
     """Partition the data set among the clients.
 
     Training data: the first `iid_clients` clients (all under skew "iid") hold a random sample of the whole;
@@ -35,12 +38,15 @@ def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: 
     Test shares: under "global" the test set is shuffled and cut evenly; under "own" each client gets a share of
     test size / clients (at least 1) whose classes are drawn like its own training labels.
 
+    Hard clients: as many samples of each class as without this, but the hardest of them, in training and in test.
+
     Args:
         config: The [data] table.
         dataset: The data.
         clients: N.
         seed: The scenario's seed; all streams are named ("data", draw, ...).
         draw: Number of the redraw.
+        hard: The clients with hard data; see `measure_difficulty`.
 
     Raises:
         DataError: The data cannot supply what is asked.
@@ -54,12 +60,33 @@ def draw_partition(config: DataConfig, dataset: Dataset, clients: int, *, seed: 
             f"has {supply.sum()}; lower `samples`"
         )
     requests = _train_requests(config, sizes, supply, dataset.name, seed=seed, draw=draw)
-    train = _give_out(dataset.labels, requests, seed=seed, name=("data", draw, "train"))
+    train_hard = test_hard = None
+    if hard:
+        difficulty = measure_difficulty(dataset)
+        train_hard, test_hard = _Hard(hard, difficulty.train), _Hard(hard, difficulty.test)
+    train = _give_out(dataset.labels, requests, seed=seed, name=("data", draw, "train"), hard=train_hard)
     if config.test_share == "own":
-        test = _own_test_shares(dataset, requests, seed=seed, draw=draw)
+        test = _own_test_shares(dataset, requests, seed=seed, draw=draw, hard=test_hard)
     else:
-        test = _even_test_shares(dataset, clients, seed=seed, draw=draw)
+        test = _even_test_shares(dataset, clients, seed=seed, draw=draw, hard=test_hard)
     return Partition(train, test)
+
+
+def own_partition(dataset: Dataset) -> Partition:
+    """The partition of data that belongs to clients already: to each its own samples, in their order."""
+    assert dataset.owners is not None and dataset.test_owners is not None
+    return Partition(_samples_of_each(dataset.owners), _samples_of_each(dataset.test_owners))
+
+
+def _samples_of_each(owners: Ints) -> tuple[Ints, ...]:
+    return tuple(np.split(np.argsort(owners, kind="stable"), np.cumsum(np.bincount(owners))[:-1]))
+
+
+class _Hard(NamedTuple):
+    """The clients that get hard samples, and how hard each sample is."""
+
+    clients: tuple[int, ...]
+    difficulty: Floats
 
 
 def _train_requests(config: DataConfig, sizes: Ints, supply: Ints, data_name: str, *, seed: int, draw: int) -> Ints:
@@ -133,15 +160,23 @@ def _within_supply(wish: Ints, supply: Ints, share: Floats, rng: np.random.Gener
     return granted
 
 
-def _give_out(labels: Ints, requests: Ints, *, seed: int, name: tuple[str | int, ...]) -> tuple[Ints, ...]:
+def _give_out(
+    labels: Ints, requests: Ints, *, seed: int, name: tuple[str | int, ...], hard: _Hard | None = None
+) -> tuple[Ints, ...]:
     by_class = [
         _ClassSamples(np.flatnonzero(labels == label), stream(seed, *name, label)) for label in range(requests.shape[1])
     ]
-    held = []
-    for wish in requests:
+    clients = list(range(len(requests)))
+    if hard is not None:
+        for samples, count in zip(by_class, requests[list(hard.clients)].sum(axis=0), strict=True):
+            samples.put_first(hard.difficulty, int(count))
+        clients = [*hard.clients, *sorted(set(clients).difference(hard.clients))]
+    held: dict[int, Ints] = {}
+    for client in clients:
+        wish = requests[client]
         wanted = np.flatnonzero(wish).tolist()
-        held.append(np.sort(np.concatenate([by_class[label].take(int(wish[label])) for label in wanted])))
-    return tuple(held)
+        held[client] = np.sort(np.concatenate([by_class[label].take(int(wish[label])) for label in wanted]))
+    return tuple(held[client] for client in range(len(requests)))
 
 
 class _ClassSamples:
@@ -151,6 +186,12 @@ class _ClassSamples:
         self._samples = samples
         self._rng = rng
         self._left = rng.permutation(samples)
+
+    def put_first(self, difficulty: Floats, count: int) -> None:
+        """Move the `count` hardest samples to the front; both parts stay shuffled."""
+        hardest = self._left[np.argsort(-difficulty[self._left], kind="stable")[:count]]
+        first = np.isin(self._left, hardest)
+        self._left = np.concatenate([self._left[first], self._left[~first]])
 
     def take(self, count: int) -> Ints:
         taken, self._left = self._left[:count], self._left[count:]
@@ -164,7 +205,7 @@ class _ClassSamples:
         return taken
 
 
-def _even_test_shares(dataset: Dataset, clients: int, *, seed: int, draw: int) -> tuple[Ints, ...]:
+def _even_test_shares(dataset: Dataset, clients: int, *, seed: int, draw: int, hard: _Hard | None) -> tuple[Ints, ...]:
     count = len(dataset.test_labels)
     if count < clients:
         raise DataError(
@@ -172,10 +213,14 @@ def _even_test_shares(dataset: Dataset, clients: int, *, seed: int, draw: int) -
             f'set data.test_share = "own"'
         )
     order = stream(seed, "data", draw, "test").permutation(count)
-    return tuple(np.sort(share) for share in np.array_split(order, clients))
+    shares = tuple(np.sort(share) for share in np.array_split(order, clients))
+    if hard is None:
+        return shares
+    requests = np.stack([np.bincount(dataset.test_labels[share], minlength=dataset.classes) for share in shares])
+    return _give_out(dataset.test_labels, requests, seed=seed, name=("data", draw, "hard test"), hard=hard)
 
 
-def _own_test_shares(dataset: Dataset, requests: Ints, *, seed: int, draw: int) -> tuple[Ints, ...]:
+def _own_test_shares(dataset: Dataset, requests: Ints, *, seed: int, draw: int, hard: _Hard | None) -> tuple[Ints, ...]:
     clients, classes = requests.shape
     supply = np.bincount(dataset.test_labels, minlength=classes)
     size = max(1, len(dataset.test_labels) // clients)
@@ -190,4 +235,4 @@ def _own_test_shares(dataset: Dataset, requests: Ints, *, seed: int, draw: int) 
             )
         wish = rng.multinomial(min(size, available), held / held.sum())
         test_requests[client] = _within_supply(wish, supply, held.astype(np.float64), rng)
-    return _give_out(dataset.test_labels, test_requests, seed=seed, name=("data", draw, "own test"))
+    return _give_out(dataset.test_labels, test_requests, seed=seed, name=("data", draw, "own test"), hard=hard)

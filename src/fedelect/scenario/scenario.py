@@ -1,17 +1,23 @@
 """Build a scenario: every array a run needs, made once from a configuration and a data set, read only."""
 
+import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
 from fedelect.equations.wireless import received_snr
+from fedelect.errors import DataError
 from fedelect.scenario.channel import draw_uploads, upload_probabilities
+from fedelect.scenario.client_data import WorldData, build_data, rename_classes
 from fedelect.scenario.config import ScenarioConfig
 from fedelect.scenario.dataset import Dataset, Inputs
-from fedelect.scenario.partition import Partition, draw_partition
+from fedelect.scenario.drift import draw_drift
+from fedelect.scenario.flaws import Flaws, draw_members
+from fedelect.scenario.partition import draw_partition, own_partition
 from fedelect.scenario.proximity import distances_km
 from fedelect.scenario.system import (
     SystemConfig,
@@ -22,6 +28,7 @@ from fedelect.scenario.system import (
     upload_seconds,
 )
 from fedelect.scenario.topology import draw_topology
+from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, Signal
 
 
@@ -46,7 +53,7 @@ class Scenario:
         mean_snr: (N,) mean received SNR, power ratio.
         speeds: (N,) how fast each client computes; 1 is ordinary.
         system: How fast clients train and upload.
-        groups: Clients by kind of data, "iid" and "skewed"; a kind without clients is left out.
+        groups: Clients by kind of data, "iid", "skewed" and "hard"; a kind without clients is left out.
         flaws: Kind of flaw -> the clients that have it, sorted; no selector sees it.
         clean_test_inputs: For each client its test share without flaws; where it has none, the array in `test_inputs`.
         clean_test_labels: The same for its labels.
@@ -101,18 +108,20 @@ class Scenario:
 
     def at(self, slot: int) -> "Scenario":
         """The world in a slot: this one, unless the data has drifted by then."""
-        return self
+        drift = self.config.drift
+        return self if self.drifted is None or drift is UNSET or slot < drift.slot else self.drifted
 
 
 def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -> Scenario:
     """Build the scenario that `config` describes over `dataset`.
 
-    Everything is drawn from streams of the scenario's seed named ("data", draw, ...), ("topology", draw) and
-    ("system", draw).
+    Everything is drawn from streams of the scenario's seed named ("data", draw, ...), ("topology", draw),
+    ("system", draw), ("flaws", draw, ...) and ("drift", draw).
 
     Args:
         config: The scenario.
-        dataset: The data; its `name` is not compared with `config.data.source`.
+        dataset: The data; its `name` is not compared with `config.data.source`. If it belongs to clients, each gets its
+            own samples, and of [data] nothing else is used.
         draw: 0 for the scenario as such; other numbers are independent redraws (`redraw_every`).
 
     Raises:
@@ -120,23 +129,23 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     """
     clients = config.clients
     topology = draw_topology(config.topology, clients, seed=config.seed, draw=draw)
-    partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw)
-    precision = np.dtype(config.model.precision)
+    flaws = draw_special(config, draw=draw)
+    hard = flaws.pop("hard", ())
+    if dataset.owners is None:
+        partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw, hard=hard)
+    else:
+        _check_own_shares(config, dataset)
+        partition = own_partition(dataset)
+    data = build_data(config, dataset, partition, flaws, draw=draw)
     distances = distances_km(topology.positions_km, topology.server_km)
     theta = upload_probabilities(config.channel, distances)
     pace = draw_pace(config, distances, draw=draw)
     iid = clients if config.data.skew == "iid" else config.data.iid_clients
-    groups = {"iid": tuple(range(iid)), "skewed": tuple(range(iid, clients))}
-    tests = _test_data(config, dataset, partition)
     scenario = Scenario(
         config=config,
         classes=dataset.classes,
         features=dataset.features,
-        train_inputs=tuple(dataset.inputs[held].astype(precision) for held in partition.train),
-        train_labels=tuple(dataset.labels[held] for held in partition.train),
-        test_inputs=tests.inputs,
-        test_labels=tests.labels,
-        sizes=np.array([held.size for held in partition.train], dtype=np.int64),
+        sizes=np.array([len(labels) for labels in data.held.train_labels], dtype=np.int64),
         positions_km=topology.positions_km,
         server_km=topology.server_km,
         edges=topology.edges,
@@ -145,40 +154,53 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
         mean_snr=pace.mean_snr,
         speeds=pace.speeds,
         system=pace.system,
-        groups={kind: members for kind, members in groups.items() if members},
-        flaws={},
-        clean_test_inputs=tests.inputs,
-        clean_test_labels=tests.labels,
-        global_test_inputs=tests.all_inputs,
-        global_test_labels=tests.all_labels,
+        groups={} if dataset.owners is not None else _group_clients(iid, clients, hard),
+        flaws=flaws,
+        client_names=dataset.client_names,
+        **_as_fields(data),
     )
     _freeze(scenario)
-    return scenario
+    if config.drift is UNSET:
+        return scenario
+    names = draw_drift(config.drift, dataset.classes, seed=config.seed, draw=draw)
+    later = rename_classes(data, names, config, dataset, flaws, draw=draw)
+    drifted = dataclasses.replace(scenario, **_as_fields(later))
+    _freeze(drifted)
+    return dataclasses.replace(scenario, drifted=drifted)
 
 
-class _TestData(NamedTuple):
-    """Test shares of the clients, and the test data of everybody."""
-
-    inputs: tuple[Inputs, ...]
-    labels: tuple[Ints, ...]
-    all_inputs: Inputs
-    all_labels: Ints
-
-
-def _test_data(config: ScenarioConfig, dataset: Dataset, partition: Partition) -> _TestData:
-    """Clients' shares are views of the whole where they make it up, so that it is held once."""
-    precision = np.dtype(config.model.precision)
-    if config.data.test_share == "own":
-        return _TestData(
-            tuple(dataset.test_inputs[held].astype(precision) for held in partition.test),
-            tuple(dataset.test_labels[held] for held in partition.test),
-            dataset.test_inputs.astype(precision),
-            dataset.test_labels,
+def _check_own_shares(config: ScenarioConfig, dataset: Dataset) -> None:
+    if dataset.clients != config.clients:
+        raise DataError(
+            f"clients: got {config.clients}, but the data in {dataset.name} belongs to {dataset.clients} clients; set "
+            f"clients = {dataset.clients}"
         )
-    order = np.concatenate(partition.test)
-    ends = np.cumsum([held.size for held in partition.test])[:-1]
-    inputs, labels = dataset.test_inputs[order].astype(precision), dataset.test_labels[order]
-    return _TestData(tuple(np.split(inputs, ends)), tuple(np.split(labels, ends)), inputs, labels)
+    if config.hard is not UNSET:
+        raise DataError(
+            f"hard: got a table, but the data in {dataset.name} belongs to its clients already; leave [hard] out"
+        )
+
+
+def draw_special(config: ScenarioConfig, *, draw: int = 0) -> Flaws:
+    """Draw who has which flaw, and under "hard" whose honest data is hard."""
+    return draw_members(config.special_clients, config.clients, seed=config.seed, draw=draw)
+
+
+def _group_clients(iid: int, clients: int, hard: Collection[int]) -> dict[str, tuple[int, ...]]:
+    groups = {"iid": set(range(iid)), "skewed": set(range(iid, clients))}
+    parted = {kind: tuple(sorted(members.difference(hard))) for kind, members in groups.items()}
+    return {kind: members for kind, members in {**parted, "hard": tuple(hard)}.items() if members}
+
+
+def _as_fields(data: WorldData) -> dict[str, Any]:
+    """The fields of a scenario that are data."""
+    return {
+        **data.held._asdict(),
+        "clean_test_inputs": data.clean.test_inputs,
+        "clean_test_labels": data.clean.test_labels,
+        "global_test_inputs": data.test_inputs,
+        "global_test_labels": data.test_labels,
+    }
 
 
 class Pace(NamedTuple):
@@ -203,14 +225,14 @@ def draw_pace(config: ScenarioConfig, server_distance_km: Floats, *, draw: int =
 
 
 def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
-    """Which of the cohort's uploads arrive in each round of a slot, X.
+    """Which of the cohort's uploads arrive in each round of a slot, X; none of a client whose training fails.
 
     The outcome of (trial, slot, round, client) does not depend on the other members of the cohort.
 
     Returns:
         (L, K), columns in cohort order.
     """
-    return draw_uploads(
+    arrivals = draw_uploads(
         scenario.upload_probability,
         cohort,
         rounds=scenario.config.rounds_per_slot,
@@ -218,6 +240,7 @@ def draw_arrivals(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
         trial=trial,
         slot=slot,
     )
+    return arrivals & ~draw_failures(scenario, cohort, seed=seed, trial=trial, slot=slot)
 
 
 def draw_failures(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, slot: int) -> NDArray[np.bool_]:
@@ -228,7 +251,14 @@ def draw_failures(scenario: Scenario, cohort: Cohort, *, seed: int, trial: int, 
     Returns:
         (K,), in cohort order.
     """
-    return np.zeros(len(cohort), dtype=np.bool_)
+    config = scenario.config.flaws
+    failing = frozenset(scenario.flaws.get("failing", ()))
+    if config is UNSET or config.failing is UNSET or failing.isdisjoint(cohort):
+        return np.zeros(len(cohort), dtype=np.bool_)
+    rate = config.failing.rate
+    return np.array(
+        [client in failing and stream(seed, "failures", trial, slot, client).random() < rate for client in cohort]
+    )
 
 
 def simulated_signals(
@@ -266,7 +296,14 @@ def simulated_signals(
 
 
 def _freeze(scenario: Scenario) -> None:
-    per_client = (scenario.train_inputs, scenario.train_labels, scenario.test_inputs, scenario.test_labels)
+    per_client = (
+        scenario.train_inputs,
+        scenario.train_labels,
+        scenario.test_inputs,
+        scenario.test_labels,
+        scenario.clean_test_inputs,
+        scenario.clean_test_labels,
+    )
     single = (
         scenario.sizes,
         scenario.positions_km,

@@ -74,32 +74,35 @@ def scenario_toml(config: ScenarioConfig) -> str:
     return "\n".join(_body_lines("", config)) + "\n"
 
 
-def _body_lines(path: str, table: msgspec.Struct) -> list[str]:
+def _body_lines(path: str, table: msgspec.Struct, *, unset: bool = False) -> list[str]:
     """Lines of a table's keys, then of the tables in it; `path` is its own dotted key and a dot."""
     keys: list[str] = []
     tables: list[str] = []
-    unset: list[str] = []
+    unset_tables: list[str] = []
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)
         kind = table_type(type(table), field.name)
-        if isinstance(value, msgspec.Struct):
-            tables += ["", *_table_lines(f"{path}{field.name}", value)]
-        elif value is not msgspec.UNSET:
-            keys += _key_lines(type(table), field.name, value)
-        elif kind is not None:
-            lines = _table_lines(f"{path}{field.name}", kind())
-            unset += ["", *(f"# {line}" for line in lines if line and not line.startswith("#"))]
-    return keys + tables + unset
+        if kind is None:
+            keys += _key_lines(type(table), field.name, value, unset=unset)
+        elif value is msgspec.UNSET:
+            unset_tables += ["", *_table_lines(f"{path}{field.name}", kind(), unset=True)]
+        else:
+            tables += ["", *_table_lines(f"{path}{field.name}", value, unset=unset)]
+    return keys + tables + unset_tables
 
 
-def _table_lines(path: str, table: msgspec.Struct) -> list[str]:
+def _table_lines(path: str, table: msgspec.Struct, *, unset: bool) -> list[str]:
     note = (type(table).__doc__ or "").partition(": ")[2]
-    return [f"# {note[:1].upper()}{note[1:]}", f"[{path}]", *_body_lines(f"{path}.", table)]
+    head = [f"# [{path}]"] if unset else [f"# {note[:1].upper()}{note[1:]}", f"[{path}]"]
+    return [*head, *_body_lines(f"{path}.", table, unset=unset)]
 
 
-def _key_lines(owner: type, name: str, value: object) -> list[str]:
+def _key_lines(owner: type, name: str, value: object, *, unset: bool) -> list[str]:
+    """A comment with the meaning, and the key; in a table that is not set, the key alone as a comment."""
     meta = field_meta(owner, name)
-    line = f"{name} = {_toml(value)}"
+    line = f"# {name} = ..." if value is msgspec.UNSET else f"{name} = {_toml(value)}"
+    if unset:
+        return [f"# {line.removeprefix('# ')}"]
     if meta is None or meta.extra is None:
         return [line]
     return [f"# {meta.description}: {meta.extra['allowed']}", line]
@@ -109,6 +112,8 @@ def _toml(value: object) -> str:
     if isinstance(value, str):
         # JSON's escapes are TOML's; TOML alone forbids a bare DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple):
         parts = [_toml(part) for part in value]
         flat = f"[{', '.join(parts)}]"

@@ -4,7 +4,7 @@ A selector sees what `tell` gives it and nothing else of the federation.
 """
 
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, ShuffledCycle
+from fedelect.selectors.baselines import FixedCohort, RandomAmong, RandomCohort, RoundRobin, ShuffledCycle
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.catalogue import Make, SelectorSpec, selector_classes
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
@@ -44,6 +44,7 @@ __all__ = [
     "PowerOfChoice",
     "ProportionalFair",
     "QuickInitUcb",
+    "RandomAmong",
     "RandomCohort",
     "RbcsF",
     "RoundRobin",

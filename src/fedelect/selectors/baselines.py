@@ -60,6 +60,37 @@ class RandomCohort(AbstractSelector):
 
 
 @final
+class RandomAmong(AbstractSelector):
+    """A random cohort of the clients in `among`; what `oracle` is made of, where these are the unflawed.
+
+    If fewer than K of them are available, all of those are elected and the rest is drawn at random from the other
+    available clients. With all clients in `among` it elects exactly whom `RandomCohort` with the same seed elects.
+
+    >>> RandomAmong(clients=20, budget=3, seed=1, among=[4, 7, 9]).ask().cohort
+    (4, 7, 9)
+    """
+
+    advice: ClassVar[str] = "You know which clients are good, and want an upper baseline."
+    symmetric = False
+
+    def __init__(self, *, clients: int, budget: int, seed: int, among: Iterable[int]) -> None:
+        chosen = sorted(set(among))
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        if any(not 0 <= client < self.clients for client in chosen):
+            raise ConfigurationError(f"among must name clients from 0 to {self.clients - 1}, got {chosen}")
+        self.parameters["among"] = chosen
+        self._among = np.array(chosen, dtype=np.int64)
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        rng = stream(self.seed, "random-cohort", slot)
+        pool = self._among if available is None else self._among[available[self._among]]
+        first = rng.choice(pool, min(self.budget, pool.size), replace=False)
+        others = np.setdiff1d(self._candidates(available), pool)
+        second = rng.choice(others, self.budget - first.size, replace=False)
+        return tuple(sorted([*first.tolist(), *second.tolist()])), ()
+
+
+@final
 class RoundRobin(AbstractSelector):
     """Predefined cohorts in turn.
 

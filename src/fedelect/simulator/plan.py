@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from fedelect.analytics import OpinionFunction, accuracy, load_opinion
 from fedelect.atlas import Atlas, AtlasEngine
@@ -18,9 +19,10 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
 from fedelect.protocol.configuration import MEMORY
+from fedelect.records import ORACLE
 from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import derive
-from fedelect.selectors import AbstractSelector, Make, SelectorSpec, recommended
+from fedelect.selectors import AbstractSelector, Make, RandomAmong, SelectorSpec, recommended
 from fedelect.simulator.network import LinkConditions
 from fedelect.simulator.peer_election import PeerElection
 from fedelect.vocabulary import as_int
@@ -74,7 +76,7 @@ class Plan:
         extras: dict[str, Any] = {}
         if spec.make is recommended:
             extras = {"framework": self.framework, "start": scenario.config.start}
-        elif spec.make is elected_by_peers:
+        elif spec.make in _WITH_SCENARIO.values():
             extras = {"scenario": scenario}
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
         check_fits(selector, self.framework, spec.text)
@@ -141,6 +143,20 @@ def elected_by_peers(
     )
 
 
+def random_unflawed(*, scenario: Scenario, seed: int) -> RandomAmong:
+    """The oracle: random cohorts of the unflawed clients, whom no selector can know.
+
+    Where fewer than K of them are available, flawed ones fill the cohort up. Where nobody is flawed it is `random`,
+    cohort by cohort. Clients whose honest data is hard are not flawed.
+    """
+    unflawed = np.flatnonzero(~scenario.flawed).tolist()
+    return RandomAmong(clients=scenario.clients, budget=scenario.budget, seed=seed, among=unflawed)
+
+
+_WITH_SCENARIO: dict[str, Make] = {PEERS: elected_by_peers, ORACLE: random_unflawed}
+"""Selectors that are made with the scenario, by name. They are the simulator's own: no user's selector may see it."""
+
+
 def specify_selectors(selectors: Sequence[str | Make] | str | Make) -> tuple[SelectorSpec, ...]:
     """Make selector specifications from names, classes or functions; see `fedelect.selectors.SelectorSpec.of`.
 
@@ -148,7 +164,7 @@ def specify_selectors(selectors: Sequence[str | Make] | str | Make) -> tuple[Sel
     """
     if isinstance(selectors, str) or callable(selectors):
         selectors = [selectors]
-    specs = [SelectorSpec.of(one, extra={PEERS: elected_by_peers}) for one in selectors]
+    specs = [SelectorSpec.of(one, extra=_WITH_SCENARIO) for one in selectors]
     seen: Counter[str] = Counter()
     for index, (given, spec) in enumerate(zip(selectors, specs, strict=True)):
         seen[spec.text] += 1

@@ -33,6 +33,7 @@ from fedelect.federation.train import (
     linear_losses,
     validate_job,
 )
+from fedelect.federation.uploads import make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -158,16 +159,26 @@ class StackedEngine:
 
     def _train(self, scenario: Scenario, running: Sequence[_Running]) -> None:
         shares = self._cache.of(scenario)
+        elected = sorted({client for one in running for client in one.cohort})
         trainer = self._backend.train_by_gram if self.path(scenario) == "gram" else self._backend.train_by_primal
         drawn: dict[tuple[_Order, int], NDArray[np.int32]] = {}
         for round_ in range(scenario.config.rounds_per_slot):
             if scenario.config.model.shuffle != "slot":
                 drawn.clear()
-            for client, share in enumerate(shares.clients):
-                running_here = [one for one in running if _trains(one, client, round_)]
-                if running_here:
+            for client in elected:
+                share = shares.clients[client]
+                running_here = [one for one in running if _uploads(one, client, round_)]
+                if running_here and trains_locally(scenario, client):
                     orders = _draw_orders(share, running_here, client, round_, drawn)
-                    _train_at_client(trainer, share, running_here, client, orders)
+                    local: Sequence[Model] = list(_train_at_client(trainer, share, running_here, orders))
+                else:
+                    local = [one.model for one in running_here]
+                for one, trained in zip(running_here, local, strict=True):
+                    seed, trial, slot = one.order
+                    upload = make_upload(
+                        scenario, client, one.model, trained, seed=seed, trial=trial, slot=slot, round_=round_
+                    )
+                    one.uploads[one.cohort.index(client)] = upload
             for one in running:
                 sizes = scenario.sizes[list(one.cohort)]
                 one.model = aggregate(one.uploads, sizes, one.arrivals[round_], one.model)
@@ -190,7 +201,7 @@ def _begin(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Runni
     return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads)
 
 
-def _trains(one: _Running, client: int, round_: int) -> bool:
+def _uploads(one: _Running, client: int, round_: int) -> bool:
     # An upload that will not arrive is not trained.
     return client in one.cohort and bool(one.arrivals[round_, one.cohort.index(client)])
 
@@ -225,14 +236,11 @@ def _train_at_client(
     trainer: _Trainer,
     share: Share,
     running_here: Sequence[_Running],
-    client: int,
     orders: dict[_Order, NDArray[np.int32]],
-) -> None:
+) -> Model:
     index = {order: number for number, order in enumerate(orders)}
     follows = np.array([index[one.order] for one in running_here])
-    local = trainer(share, np.stack([one.model for one in running_here]), np.stack(list(orders.values())), follows)
-    for one, model in zip(running_here, local, strict=True):
-        one.uploads[one.cohort.index(client)] = model
+    return trainer(share, np.stack([one.model for one in running_here]), np.stack(list(orders.values())), follows)
 
 
 def cheaper_path(scenario: Scenario, *, compiled: bool) -> Path:

@@ -18,6 +18,7 @@ from fedelect.equations.aggregation import aggregate
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear.model import Model, Scores
 from fedelect.federation.train import ClientLosses, Job, JobKey, Training, as_training, summarise_losses
+from fedelect.federation.uploads import make_upload, trains_locally
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
 from fedelect.vocabulary import as_cohort
 
@@ -139,13 +140,27 @@ class TorchEngine:
                 plan_local_training(scenario, jobs[index][0], client, round_, models[index])
                 for index, cohort in enumerate(cohorts)
                 for client, arrived in zip(cohort, arrivals[index][round_], strict=True)
-                if arrived
+                if arrived and trains_locally(scenario, client)
             ]
-            uploads = iter(train_all(network, scenario.config.model, data, trainings) if trainings else [])
+            trained = iter(train_all(network, scenario.config.model, data, trainings) if trainings else [])
             for index, cohort in enumerate(cohorts):
-                arrived = arrivals[index][round_]
-                received = np.stack([next(uploads) if there else models[index] for there in arrived])
-                models[index] = aggregate(received, scenario.sizes[list(cohort)], arrived, models[index])
+                job, start, arrived = jobs[index][0], models[index], arrivals[index][round_]
+                received = [
+                    make_upload(
+                        scenario,
+                        client,
+                        start,
+                        next(trained) if trains_locally(scenario, client) else start,
+                        seed=job.seed,
+                        trial=job.trial,
+                        slot=job.slot,
+                        round_=round_,
+                    )
+                    if there
+                    else start
+                    for client, there in zip(cohort, arrived, strict=True)
+                ]
+                models[index] = aggregate(np.stack(received), scenario.sizes[list(cohort)], arrived, start)
         return [as_training(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
 
     def _scores_of(self, scenario: Scenario, model: Model) -> list[Scores]:

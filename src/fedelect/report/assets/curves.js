@@ -34,12 +34,18 @@ function bandSeries(pieces, colour) {
   return { type: "custom", silent: true, clip: true, z: 1, renderItem: render, encode: { x: 0, y: [1, 2] }, data: pieces.flat(), tooltip: { show: false } };
 }
 
+/** Where the points of a curve lie: its own places, or the slots at which all curves of its run are drawn. */
+const placesOf = (one, curve) => curve.x ?? one.run.curveSlots;
+
+/** Number of the point of a curve at a place, or of the last one before it; -1 if there is none. */
+const pointAt = (one, curve, place) => (curve.x ? curve.x.findLastIndex((x) => x !== null && x <= place) : one.run.curveSlots.indexOf(place));
+
 /** One selector's line, and its band under it. */
 function lineAndBand(ink, one, curve, { limits, log, count, order }) {
   const lowest = log ? LOG_FLOOR : -Infinity;
   const keep = (value) => (value === null || (log && value < LOG_FLOOR) ? null : value);
   const alone = one.run.curveSlots.length === 1 ? (order - (count - 1) / 2) * (0.6 / count) : 0; // side by side
-  const slots = one.run.curveSlots.map((slot) => slot + alone);
+  const slots = placesOf(one, curve).map((slot) => slot + alone);
   const [least, most] = limits(one.run);
   const band = bandPieces(slots, { mean: curve.mean.map(keep), half: curve.half }, [Math.max(least, lowest), most]);
   const colour = ink.of(one.position);
@@ -49,7 +55,7 @@ function lineAndBand(ink, one, curve, { limits, log, count, order }) {
     tipped: true,
     z: 3,
     data: slots.map((slot, place) => [slot, keep(curve.mean[place])]),
-    showSymbol: slots.length < 3,
+    showSymbol: slots.length < (curve.x ? 6 : 3),
     symbolSize: 9,
     lineStyle: { color: colour, width: 2.2, type: patternOf(one.position) },
     itemStyle: { color: colour },
@@ -79,30 +85,34 @@ function levelLine(ink, slots, value, label, position) {
   };
 }
 
-function curveOption(ink, { curveOf, title, limits = () => [-Infinity, Infinity], log = false, extra = () => [], digits = 4 }) {
+function curveOption(ink, { curveOf, title, limits = () => [-Infinity, Infinity], log = false, extra = () => [], digits = 4, unit = "slot" }) {
   const drawn = shownSeries().map((one) => ({ one, curve: curveOf(one) })).filter(({ curve }) => curve && curve.mean.some((value) => value !== null));
   if (!allSeries().some((one) => curveOf(one)?.mean.some((value) => value !== null))) return null;
-  const last = Math.max(...data.runs.map((run) => run.curveSlots.at(-1) ?? 1));
+  const bySlot = unit === "slot";
+  const last = bySlot ? Math.max(...data.runs.map((run) => run.curveSlots.at(-1) ?? 1)) : null;
   const single = last === 1;
+  const slotAxis = { type: "value", name: "slot", min: single ? 0.5 : 1, max: single ? 1.5 : last, minInterval: 1, ...(single ? { interval: 0.5, axisLabel: { color: ink.soft, formatter: (value) => (value === 1 ? "1" : "") } } : {}) };
   const ends = drawn.map(({ one, curve }) => `${one.name} ends at ${figureText(curve.mean.findLast((value) => value !== null), digits)}`);
   const base = frame(ink, {
-    x: { type: "value", name: "slot", min: single ? 0.5 : 1, max: single ? 1.5 : last, minInterval: 1, ...(single ? { interval: 0.5, axisLabel: { color: ink.soft, formatter: (value) => (value === 1 ? "1" : "") } } : {}) },
+    x: bySlot ? slotAxis : { type: "value", name: unit, min: 0 },
     y: log ? { type: "log", min: LOG_FLOOR, axisLabel: { color: ink.soft, formatter: (value) => (value < 1e4 ? String(value) : value.toExponential(0)) } } : { type: "value", scale: true },
     description: `${title}. ${ends.join("; ")}.`,
   });
   const tip = (points) => {
-    const slot = Math.round(points[0].axisValue);
+    const place = bySlot ? Math.round(points[0].axisValue) : points[0].axisValue;
     const lines = drawn.map(({ one, curve }) => {
-      const place = one.run.curveSlots.indexOf(slot);
-      const half = curve.half === null || place < 0 ? null : curve.half[place];
-      const value = place < 0 ? "–" : figureText(curve.mean[place], digits) + (half === null ? "" : ` ± ${figureText(half, digits)}`);
+      const point = pointAt(one, curve, place);
+      const half = curve.half === null || point < 0 ? null : curve.half[point];
+      const value = point < 0 ? "–" : figureText(curve.mean[point], digits) + (half === null ? "" : ` ± ${figureText(half, digits)}`);
       return `<span style="color:${ink.of(one.position)}">●</span> ${safe(one.name)} <b>${value}</b>`;
     });
-    return [`slot ${slot}`, ...lines].join("<br>");
+    return [bySlot ? `slot ${place}` : `${figureText(place, 3)} ${unit}`, ...lines].join("<br>");
   };
   const lines = drawn.flatMap(({ one, curve }, order) => lineAndBand(ink, one, curve, { limits, log, count: drawn.length, order }));
   return { ...base, tooltip: { ...base.tooltip, trigger: "axis", formatter: tip }, series: [...lines, ...extra(ink)] };
 }
+
+const zeroLine = (ink) => [levelLine(ink, data.runs[0].curveSlots, 0, "random", "insideStartTop")];
 
 function oracleLines(ink) {
   const places = ["insideStartTop", "insideEndTop", "insideStartBottom", "insideEndBottom"];
@@ -140,29 +150,34 @@ function boundLines(ink) {
 }
 
 /** The rows of a chart of curves: one for each slot, three columns for each selector. */
-function curveRows(curveOf) {
+function curveRows(curveOf, unit = "slot") {
   const drawn = shownSeries().map((one) => ({ one, curve: curveOf(one) })).filter(({ curve }) => curve);
-  const slots = [...new Set(data.runs.flatMap((run) => run.curveSlots))].sort((a, b) => a - b);
+  const slots = [...new Set(drawn.flatMap(({ one, curve }) => placesOf(one, curve)))].filter((place) => place !== null).sort((a, b) => a - b);
   const heads = drawn.flatMap(({ one }) => [`${one.name} mean`, `${one.name} low`, `${one.name} high`]);
   const rows = slots.map((slot) => [
     slot,
     ...drawn.flatMap(({ one, curve }) => {
-      const place = one.run.curveSlots.indexOf(slot);
+      const place = placesOf(one, curve).indexOf(slot);
       const mean = place < 0 ? null : curve.mean[place];
       const half = mean === null || curve.half === null ? null : curve.half[place];
       const end = (sign) => (half === null ? null : Number((mean + sign * half).toPrecision(6)));
       return [mean, end(-1), end(1)];
     }),
   ]);
-  return [["slot", ...heads], ...rows];
+  return [[unit, ...heads], ...rows];
 }
 
 function addCurves() {
-  const add = (id, curveOf, options) => new Chart(at(id), { name: options.title, build: (ink) => curveOption(ink, { curveOf, ...options, log: options.log?.(), digits: options.digits }), rows: () => curveRows(curveOf) });
+  const add = (id, curveOf, options) => new Chart(at(id), { name: options.title, build: (ink) => curveOption(ink, { curveOf, ...options, log: options.log?.(), digits: options.digits }), rows: () => curveRows(curveOf, options.unit) });
   const named = (name) => (one) => one.selector.curves[name];
   add("figure-opinion", named("opinion"), { title: "Opinion in each slot", limits: opinionLimits, extra: oracleLines });
   add("figure-running", named("running mean"), { title: "Mean of all slots so far", limits: opinionLimits, extra: oracleLines });
   add("figure-regret", named("regret"), { title: "Regret", log: () => view.log, extra: boundLines, digits: 2 });
+  add("figure-accuracy", named("accuracy"), { title: "Clean accuracy", limits: () => [0, 1] });
+  add("figure-difference", named("accuracy minus random"), { title: "Clean accuracy minus random", extra: zeroLine });
+  add("figure-bytes", (one) => one.selector.byBytes, { title: "Clean accuracy against megabytes", limits: () => [0, 1], unit: "MB sent" });
+  add("figure-flawed", named("flawed share"), { title: "Flawed among the elected", limits: () => [0, 1] });
+  add("figure-low", named("low accuracy"), { title: "Low accuracy", limits: () => [0, 1] });
   add("figure-beliefs", (one) => one.selector.beliefs[view.whose], { title: "Beliefs", limits: () => [0, Infinity] });
   at("log").onchange = (event) => { view.log = event.target.checked; charts.get("Regret").draw(); };
   at("bound").onchange = (event) => { view.bound = event.target.checked; charts.get("Regret").draw(); };

@@ -35,6 +35,7 @@ function showAll(before) {
   for (const part of document.querySelectorAll(".drawn")) part.hidden = empty;
   if (empty) return closePanels();
   offerCurveChoices();
+  at("to-achieved").hidden = !allSeries().some((one) => one.selector.curves.accuracy);
   offerMapChoices(before);
   paintKeys();
   showMaps();

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from fedelect.datasets import fetch_mnist, load_dataset, mnist
-from fedelect.datasets.mnist import parse_idx
-from fedelect.errors import DataError
+from fedelect.datasets import PUBLISHED, fetch_dataset, load_dataset
+from fedelect.datasets.fetch import parse_idx
+from fedelect.errors import ConfigurationError, DataError
 from fedelect.seeds import stream
 
-NAMES = list(mnist.FILES)
+NAMES = list(PUBLISHED["mnist"].files)
 
 
 def small_files() -> dict[str, bytes]:
@@ -39,7 +39,8 @@ def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """The small files, passing for the original ones."""
     small = small_files()
     facts = {name: (len(small[name]), hashlib.sha256(small[name]).hexdigest()) for name in NAMES}
-    monkeypatch.setattr(mnist, "FILES", facts)
+    for name, published in PUBLISHED.items():
+        monkeypatch.setitem(PUBLISHED, name, published._replace(files=facts))
     return small
 
 
@@ -56,7 +57,7 @@ def folder(files: dict[str, bytes], tmp_path: Path) -> Path:
 
 def test_the_files_of_a_folder_are_verified_and_loaded(tmp_path: Path, folder: Path, files: dict[str, bytes]) -> None:
     lines: list[str] = []
-    stored = fetch_mnist(tmp_path, folder=folder, progress=lines.append)
+    stored = fetch_dataset("mnist", tmp_path, folder=folder, progress=lines.append)
     assert stored == tmp_path / "mnist" and lines[-1] == f"MNIST verified and stored in {stored}"
     assert sorted(path.name for path in stored.iterdir()) == sorted(NAMES)
     data = load_dataset("mnist", cache=tmp_path)
@@ -65,19 +66,44 @@ def test_the_files_of_a_folder_are_verified_and_loaded(tmp_path: Path, folder: P
     assert data.test_labels.tolist() == list(range(10))
 
 
-def test_what_is_in_the_cache_already_is_not_fetched_again(tmp_path: Path, folder: Path) -> None:
-    fetch_mnist(tmp_path, folder=folder)
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_each_data_set_has_a_folder_of_its_own_and_names_itself(tmp_path: Path, folder: Path, name: str) -> None:
+    with pytest.raises(DataError, match=f"run: fedelect data fetch {name}$"):
+        load_dataset(name, cache=tmp_path)
     lines: list[str] = []
-    fetch_mnist(tmp_path, folder=tmp_path / "nowhere", progress=lines.append)
+    assert fetch_dataset(name, tmp_path, folder=folder, progress=lines.append) == tmp_path / name
+    assert lines[-1].startswith(PUBLISHED[name].title)
+    assert load_dataset(name, cache=tmp_path).name == name
+    assert [path.name for path in tmp_path.iterdir() if path != folder] == [name]
+
+
+def test_the_published_files_have_ten_classes_of_the_sizes_that_their_headers_promise() -> None:
+    for published in PUBLISHED.values():
+        sizes = {name: size for name, (size, _) in published.files.items()}
+        assert list(sizes.values()) == [16 + 60_000 * 784, 8 + 60_000, 16 + 10_000 * 784, 8 + 10_000]
+        assert all(len(digest) == 64 for _, digest in published.files.values()) and len(published.mirrors) == 2
+    hashes = [digest for published in PUBLISHED.values() for _, digest in published.files.values()]
+    assert len(set(hashes)) == 8
+
+
+def test_an_unknown_data_set_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'cifar'; mnist and fashion-mnist can be fetched"):
+        fetch_dataset("cifar", tmp_path)
+
+
+def test_what_is_in_the_cache_already_is_not_fetched_again(tmp_path: Path, folder: Path) -> None:
+    fetch_dataset("mnist", tmp_path, folder=folder)
+    lines: list[str] = []
+    fetch_dataset("mnist", tmp_path, folder=tmp_path / "nowhere", progress=lines.append)
     assert lines == [f"MNIST is already in {tmp_path / 'mnist'}"]
 
 
 def test_a_damaged_cache_is_refused_on_loading_and_repaired_by_fetching(tmp_path: Path, folder: Path) -> None:
-    stored = fetch_mnist(tmp_path, folder=folder)
+    stored = fetch_dataset("mnist", tmp_path, folder=folder)
     (stored / NAMES[1]).write_bytes(b"half")
     with pytest.raises(DataError, match=r"train-labels.*checksum differs.*run: fedelect data fetch mnist"):
         load_dataset("mnist", cache=tmp_path)
-    fetch_mnist(tmp_path, folder=folder)
+    fetch_dataset("mnist", tmp_path, folder=folder)
     assert load_dataset("mnist", cache=tmp_path).classes == 10
 
 
@@ -95,7 +121,7 @@ def test_a_folder_without_the_original_files_gives_its_reason(
         if content is not None:
             (folder / name).write_bytes(content)
         with pytest.raises(DataError, match=f"--from FOLDER\n- .*{reason}"):
-            fetch_mnist(tmp_path, folder=folder)
+            fetch_dataset("mnist", tmp_path, folder=folder)
     assert not (tmp_path / "mnist").exists()
 
 
@@ -104,14 +130,14 @@ def test_a_cache_that_cannot_be_written_is_a_data_error_and_leaves_no_scraps(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match="FEDELECT_CACHE"):
-        fetch_mnist(tmp_path / "file", folder=folder)
+        fetch_dataset("mnist", tmp_path / "file", folder=folder)
 
     def refuse(source: object, target: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(DataError, match="disk full"):
-        fetch_mnist(tmp_path, folder=folder)
+        fetch_dataset("mnist", tmp_path, folder=folder)
     assert list((tmp_path / "mnist").iterdir()) == []
 
 
@@ -142,7 +168,7 @@ def server(files: dict[str, bytes]) -> Iterator[str]:
 def test_the_first_mirror_whose_files_verify_is_taken(tmp_path: Path, server: str) -> None:
     mirrors = [f"{server}/{folder}" for folder in ("gone", "half", "long", "good")]
     lines: list[str] = []
-    fetch_mnist(tmp_path, mirrors=mirrors, progress=lines.append)
+    fetch_dataset("mnist", tmp_path, mirrors=mirrors, progress=lines.append)
     failures = [line for line in lines if line.startswith("failed")]
     assert [mirror in line for mirror, line in zip(mirrors[:3], failures, strict=True)] == [True] * 3
     assert "404" in failures[0] and "more than" in failures[2]
@@ -151,7 +177,7 @@ def test_the_first_mirror_whose_files_verify_is_taken(tmp_path: Path, server: st
 
 def test_when_all_mirrors_fail_each_is_named_with_its_reason(tmp_path: Path, server: str) -> None:
     with pytest.raises(DataError) as failed:
-        fetch_mnist(tmp_path, mirrors=[f"{server}/gone", f"{server}/long"])
+        fetch_dataset("mnist", tmp_path, mirrors=[f"{server}/gone", f"{server}/long"])
     first, second = str(failed.value).splitlines()[1:]
     assert first.startswith(f"- {server}/gone: HTTP Error 404") and second.startswith(f"- {server}/long: ")
     assert not (tmp_path / "mnist").exists()

@@ -1,4 +1,4 @@
-"""MNIST: fetched once from a mirror or a folder, verified by checksum, kept in the cache."""
+"""MNIST and Fashion-MNIST: fetched once from a mirror or a folder, verified by checksum, kept in the cache."""
 
 import gzip
 import hashlib
@@ -12,27 +12,59 @@ import urllib.request
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect.errors import DataError
+from fedelect.errors import ConfigurationError, DataError
 from fedelect.scenario import Dataset
 
-MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist",
-    "https://storage.googleapis.com/cvdf-datasets/mnist",
-)
-"""Web folders with the four files, each gzipped, in the order in which they are tried."""
 
-FILES = {
-    "train-images-idx3-ubyte": (47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
-    "train-labels-idx1-ubyte": (60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-    "t10k-images-idx3-ubyte": (7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-    "t10k-labels-idx1-ubyte": (10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+class Published(NamedTuple):
+    """A data set as it was published: four files in the IDX format.
+
+    Attributes:
+        title: What it is called in messages.
+        mirrors: Web folders with the four files, each gzipped, in the order in which they are tried.
+        files: Training images and labels, test images and labels: size in bytes and SHA-256, both of the decompressed
+            file.
+    """
+
+    title: str
+    mirrors: tuple[str, ...]
+    files: dict[str, tuple[int, str]]
+
+
+PUBLISHED = {
+    "mnist": Published(
+        "MNIST",
+        (
+            "https://ossci-datasets.s3.amazonaws.com/mnist",
+            "https://storage.googleapis.com/cvdf-datasets/mnist",
+        ),
+        {
+            "train-images-idx3-ubyte": (47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+            "train-labels-idx1-ubyte": (60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+            "t10k-images-idx3-ubyte": (7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+            "t10k-labels-idx1-ubyte": (10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+        },
+    ),
+    "fashion-mnist": Published(
+        "Fashion-MNIST",
+        (
+            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+            "https://storage.googleapis.com/tensorflow/tf-keras-datasets",
+        ),
+        {
+            "train-images-idx3-ubyte": (47_040_016, "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+            "train-labels-idx1-ubyte": (60_008, "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
+            "t10k-images-idx3-ubyte": (7_840_016, "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
+            "t10k-labels-idx1-ubyte": (10_008, "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
+        },
+    ),
 }
-"""The four original files: size in bytes and SHA-256, both of the decompressed file."""
+"""Data sets that can be fetched, by name; each has a folder of that name in the cache."""
 
 HTTP_TIMEOUT_S = 10.0
 
@@ -59,75 +91,85 @@ def cache_folder() -> Path:
     return (Path(shared) if os.path.isabs(shared) else Path.home() / ".cache") / "fedelect"
 
 
-def load_mnist(cache: Path | None = None) -> Dataset:
-    """MNIST from the cache: 60 000 and 10 000 images as (n, 784) raw values 0..255.
+def load_fetched(name: str, cache: Path | None = None) -> Dataset:
+    """One of `PUBLISHED` from the cache: 60 000 and 10 000 images as (n, 784) raw values 0..255.
 
     Raises:
         DataError: It has not been fetched, or the files in the cache are damaged.
     """
-    folder = (cache or cache_folder()) / "mnist"
+    published = PUBLISHED[name]
+    folder = (cache or cache_folder()) / name
     files = {}
-    for name in FILES:
+    for file in published.files:
         try:
-            files[name] = (folder / name).read_bytes()
+            files[file] = (folder / file).read_bytes()
         except FileNotFoundError as error:
-            raise DataError(f"MNIST is not in {folder}; run: fedelect data fetch mnist") from error
+            raise DataError(f"{published.title} is not in {folder}; run: fedelect data fetch {name}") from error
         except OSError as error:
-            raise DataError(f"cannot read {folder / name}: {error}") from error
+            raise DataError(f"cannot read {folder / file}: {error}") from error
     try:
-        _verify(files)
+        _verify(published, files)
     except DataError as error:
-        raise DataError(f"in {folder}: {error}; run: fedelect data fetch mnist") from error
-    train_images, train_labels, test_images, test_labels = (parse_idx(files[name], name) for name in FILES)
+        raise DataError(f"in {folder}: {error}; run: fedelect data fetch {name}") from error
+    train_images, train_labels, test_images, test_labels = (parse_idx(files[file], file) for file in published.files)
     return Dataset(
         inputs=train_images.reshape(len(train_images), -1),
         labels=train_labels.astype("int64"),
         test_inputs=test_images.reshape(len(test_images), -1),
         test_labels=test_labels.astype("int64"),
-        name="mnist",
+        name=name,
     )
 
 
-def fetch_mnist(
+def fetch_dataset(
+    name: str,
     cache: Path | None = None,
     *,
     folder: Path | None = None,
-    mirrors: Sequence[str] = MIRRORS,
+    mirrors: Sequence[str] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Path:
-    """Bring MNIST into the cache, verified; do nothing if it is there.
+    """Bring a data set into the cache, verified; do nothing if it is there.
 
     Args:
+        name: One of `PUBLISHED`.
         cache: The cache folder; `cache_folder()` if None.
         folder: Take the four original files from here, gzipped or not, instead of from the mirrors.
-        mirrors: Addresses of web folders to try, in order.
+        mirrors: Addresses of web folders to try, in order; those in `PUBLISHED` if None.
         progress: Called with a line of text for each step.
 
     Returns:
         The folder that holds the four files.
 
     Raises:
+        ConfigurationError: There is no such data set to fetch.
         DataError: No mirror, or not the folder, has the right files; the message gives each one's reason.
     """
-    target = (cache or cache_folder()) / "mnist"
-    if _is_complete(target):
-        progress(f"MNIST is already in {target}")
+    if name not in PUBLISHED:
+        raise ConfigurationError(
+            f"unknown data set {name!r}; {' and '.join(PUBLISHED)} can be fetched, digits comes with scikit-learn"
+        )
+    published = PUBLISHED[name]
+    target = (cache or cache_folder()) / name
+    if _is_complete(published, target):
+        progress(f"{published.title} is already in {target}")
         return target
     reasons = []
-    for source in mirrors if folder is None else (folder,):
+    sources: Sequence[str | Path] = (published.mirrors if mirrors is None else mirrors) if folder is None else (folder,)
+    for source in sources:
         progress(f"trying {source}")
         try:
-            files = _download(source) if isinstance(source, str) else _read_folder(source)
-            _verify(files)
+            files = _download(published, source) if isinstance(source, str) else _read_folder(published, source)
+            _verify(published, files)
         except _FAILURES as error:
             reasons.append(f"{source}: {str(error) or type(error).__name__}")
             progress(f"failed: {reasons[-1]}")
             continue
         _store(files, target)
-        progress(f"MNIST verified and stored in {target}")
+        progress(f"{published.title} verified and stored in {target}")
         return target
-    advice = "with its four files in a folder: fedelect data fetch mnist --from FOLDER"
-    raise DataError("\n- ".join([f"MNIST could not be fetched; {advice}", *reasons]))
+    advice = f"with its four files in a folder: fedelect data fetch {name} --from FOLDER"
+    raise DataError("\n- ".join([f"{published.title} could not be fetched; {advice}", *reasons]))
 
 
 def parse_idx(content: bytes, name: str) -> NDArray[np.uint8]:
@@ -160,18 +202,18 @@ def parse_idx(content: bytes, name: str) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
-def _download(address: str) -> dict[str, bytes]:
+def _download(published: Published, address: str) -> dict[str, bytes]:
     files = {}
-    for name, (size, _) in FILES.items():
+    for name, (size, _) in published.files.items():
         url = f"{address}/{name}.gz"
         with urllib.request.urlopen(url, timeout=HTTP_TIMEOUT_S) as response, gzip.GzipFile(fileobj=response) as file:
             files[name] = _read(file, size, url)
     return files
 
 
-def _read_folder(folder: Path) -> dict[str, bytes]:
+def _read_folder(published: Published, folder: Path) -> dict[str, bytes]:
     files = {}
-    for name, (size, _) in FILES.items():
+    for name, (size, _) in published.files.items():
         packed = folder / f"{name}.gz"
         with gzip.open(packed) if packed.exists() else open(folder / name, "rb") as file:
             files[name] = _read(file, size, name)
@@ -186,15 +228,15 @@ def _read(file: IO[bytes] | gzip.GzipFile, size: int, name: str) -> bytes:
     return content
 
 
-def _verify(files: Mapping[str, bytes]) -> None:
-    for name, (_, sha256) in FILES.items():
+def _verify(published: Published, files: Mapping[str, bytes]) -> None:
+    for name, (_, sha256) in published.files.items():
         if hashlib.sha256(files[name]).hexdigest() != sha256:
             raise DataError(f"{name} is not the original file (checksum differs)")
 
 
-def _is_complete(folder: Path) -> bool:
+def _is_complete(published: Published, folder: Path) -> bool:
     try:
-        _verify({name: (folder / name).read_bytes() for name in FILES})
+        _verify(published, {name: (folder / name).read_bytes() for name in published.files})
     except (OSError, DataError):
         return False
     return True
@@ -204,11 +246,11 @@ def _store(files: Mapping[str, bytes], folder: Path) -> None:
     """Write each file under a temporary name first, so that a reader never sees half a file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
+        for name, content in files.items():
             handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(files[name])
+                    file.write(content)
                 os.replace(temporary, folder / name)
             except BaseException:
                 Path(temporary).unlink(missing_ok=True)

@@ -1,0 +1,213 @@
+"""Selectors in the users' worlds: clean accuracy, closure of the oracle's gap, and harm where nobody is flawed.
+
+Each world is a run in a folder of its own, so that what was stopped goes on, and any of them can be reported on.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import UNSET
+
+from fedelect._processes import run_tasks, worker_count
+from fedelect.bench.user_worlds import SLOTS, USER_WORLDS
+from fedelect.equations.closure import Closure, is_clear, mean_closure
+from fedelect.equations.intervals import Interval
+from fedelect.errors import ConfigurationError
+from fedelect.records import ORACLE, RANDOM, Measured, MeasureSummary, read_table
+from fedelect.seeds import derive
+from fedelect.selectors.catalogue import AUTO
+from fedelect.simulator import Plan, simulate, specify_selectors
+from fedelect.simulator.plan import build_world
+
+CYCLE = "cycle"
+BASELINES = (CYCLE, RANDOM, ORACLE)
+"""They play in every world, whatever else does."""
+
+CLAIM_TRIALS = 20
+"""Trials that a claim about selectors needs at least."""
+
+Progress = Callable[[int, int], None]
+"""Told (worlds finished, worlds in all)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldFigures:
+    """What the selectors did in one world.
+
+    Attributes:
+        name: The world.
+        what: What is special about it.
+        flawed: Whether clients are flawed there.
+        oracle_gap: By how much final accuracy the oracle is ahead of random.
+        clear: Whether that is clearly more than one point, so that closure means something.
+        folder: The run.
+        selectors: Label -> figures.
+    """
+
+    name: str
+    what: str
+    flawed: bool
+    oracle_gap: Interval
+    clear: bool
+    folder: str
+    selectors: dict[str, MeasureSummary]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A selector over all worlds.
+
+    Attributes:
+        label: The selector.
+        closure: Mean over the flawed worlds with a clear gap; None for baselines that define it, and without such a
+            world.
+        harm: The lowest difference to random in a world where nobody is flawed; None for random, and without such a
+            world.
+        harm_world: That world.
+    """
+
+    label: str
+    closure: Closure | None
+    harm: Interval | None
+    harm_world: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsersBenchmark:
+    """All worlds and selectors.
+
+    Attributes:
+        slots: T.
+        trials: Trials in each world.
+        seed: The one seed.
+        worlds: The figures of each world.
+        averaged: The flawed worlds that the mean closure is over.
+        unclear: The flawed worlds that it leaves out, for the oracle is not clearly more than one point ahead.
+        verdicts: One for each selector.
+    """
+
+    slots: int
+    trials: int
+    seed: int
+    worlds: tuple[WorldFigures, ...]
+    averaged: tuple[str, ...]
+    unclear: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def bench_users(
+    out_dir: Path,
+    *,
+    selectors: Sequence[str] = (AUTO,),
+    worlds: Sequence[str] = (),
+    trials: int = 10,
+    slots: int = SLOTS,
+    seed: int = 1,
+    workers: int | None = None,
+    progress: Progress = lambda finished, total: None,
+) -> UsersBenchmark:
+    """Let selectors play in the users' worlds, beside shuffled cycles, random and the oracle.
+
+    Args:
+        out_dir: Folder for the runs; the same call goes on with them.
+        selectors: Specifications of the selectors.
+        worlds: Names of worlds; all if empty.
+        trials: Trials in each world, each with a draw of its own; within one all selectors share world and luck.
+        slots: T.
+        seed: The one seed.
+        workers: Processes to spread the worlds over; one for each core if None. It changes no figure.
+        progress: Called when the benchmark begins and whenever a world is finished.
+
+    Raises:
+        ConfigurationError: A world, selector or number that cannot be used.
+        RunMismatchError: A folder holds a run of other versions.
+    """
+    unknown = [name for name in worlds if name not in USER_WORLDS]
+    if unknown:
+        raise ConfigurationError(f"there is no users' world {unknown[0]!r}; there are {', '.join(USER_WORLDS)}")
+    names = [name for name in USER_WORLDS if not worlds or name in worlds]
+    texts = tuple(dict.fromkeys([*selectors, *BASELINES]))
+    game = _Game(out_dir, texts, slots, trials, seed)
+    game.check(names[0])
+    progress(0, len(names))
+    for finished, _ in enumerate(run_tasks(game.play, [(name,) for name in names], workers=worker_count(workers)), 1):
+        progress(finished, len(names))
+    found = {name: read_table(game.folder(name)).measured for name in names}
+    figures = tuple(_world_figures(name, measured, game) for name, measured in found.items())
+    flawed = [world for world in figures if world.flawed]
+    averaged = tuple(world.name for world in flawed if world.clear)
+    return UsersBenchmark(
+        slots=slots,
+        trials=trials,
+        seed=seed,
+        worlds=figures,
+        averaged=averaged,
+        unclear=tuple(world.name for world in flawed if not world.clear),
+        verdicts=tuple(_verdict(text, figures, [found[name] for name in averaged]) for text in texts),
+    )
+
+
+@dataclass(frozen=True)
+class _Game:
+    """What is played in every world; goes to worker processes."""
+
+    out_dir: Path
+    texts: tuple[str, ...]
+    slots: int
+    trials: int
+    seed: int
+
+    def plan(self, name: str) -> Plan:
+        return Plan(
+            config=USER_WORLDS[name].config(self.seed),
+            framework="fa",
+            selectors=specify_selectors(self.texts),
+            slots=self.slots,
+            trials=self.trials,
+            seed=self.seed,
+        )
+
+    def folder(self, name: str) -> Path:
+        """The run folder of a world; another for other selectors, slots, trials or seeds."""
+        return self.out_dir / f"{name}-{derive(self.seed, *self.texts, self.slots, self.trials):016x}"
+
+    def check(self, name: str) -> None:
+        """Refuse a selector that cannot be built before anything is played."""
+        plan = self.plan(name)
+        world = build_world(plan.config, USER_WORLDS[name].load())
+        for spec in plan.selectors:
+            plan.build_selector(spec, world, 0)
+
+    def play(self, name: str) -> None:
+        command = f"fedelect bench users --world {name}"
+        simulate(self.plan(name), USER_WORLDS[name].load(), self.folder(name), command=command, workers=1)
+
+
+def _world_figures(name: str, measured: Measured, game: _Game) -> WorldFigures:
+    gap = measured.oracle_gap()
+    summaries = {text: measured.summary(text) for text in game.texts}
+    assert gap is not None
+    return WorldFigures(
+        name=name,
+        what=USER_WORLDS[name].what,
+        flawed=USER_WORLDS[name].config(game.seed).flaws is not UNSET,
+        oracle_gap=gap,
+        clear=is_clear(gap),
+        folder=str(game.folder(name)),
+        selectors={text: summary for text, summary in summaries.items() if summary is not None},
+    )
+
+
+def _verdict(text: str, worlds: Sequence[WorldFigures], averaged: Sequence[Measured]) -> Verdict:
+    finals = [found for measured in averaged if (found := measured.paired_finals(text)) is not None]
+    differences = {world.name: world.selectors[text].difference for world in worlds if not world.flawed}
+    known = {name: one for name, one in differences.items() if one is not None and not math.isnan(one.mean)}
+    worst = min(known, key=lambda name: known[name].mean, default=None)
+    return Verdict(
+        label=text,
+        closure=mean_closure(finals) if finals else None,
+        harm=None if worst is None else known[worst],
+        harm_world=worst,
+    )
