@@ -14,7 +14,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fedelect.federation import DEFAULT_ENGINE, Engine, versions_of
-from fedelect.loop import Replica, opinions_on, play_slot
+from fedelect.loop import Replica, play_slot
+from fedelect.measurement import opinions_on
 from fedelect.records import PartStore, SlotRecord, mean_opinion, to_array
 from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.simulator import Plan, TrainingSource, specify_selectors

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from fedelect._processes import run_tasks
 from fedelect.errors import RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Job
-from fedelect.loop import opinions_on
+from fedelect.measurement import opinions_on
 from fedelect.records.files import make_folder
 from fedelect.records.lock import FolderLock
 from fedelect.records.run_folder import LOCK_NAME

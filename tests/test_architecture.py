@@ -13,7 +13,19 @@ import pytest
 import fedelect
 
 SOURCE = Path(fedelect.__file__).parent
-PURE = ("equations", "rules", "protocol", "selectors", "scenario", "federation", "analytics", "loop", "backoff")
+PURE = (
+    "equations",
+    "rules",
+    "protocol",
+    "selectors",
+    "scenario",
+    "federation",
+    "analytics",
+    "loop",
+    "measurement",
+    "slot_memory",
+    "backoff",
+)
 BANNED = {"asyncio", "socket", "time", "threading", "random", "logging", "pathlib", "os", "secrets"}
 DRAWS_ALLOWED = {"Generator", "PCG64"}
 

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
+from tests.sample_runs import measured_run
 from tests.worlds import tiny
 
 import fedelect
@@ -16,7 +18,15 @@ from fedelect.atlas import shipped_atlases
 from fedelect.datasets import load_dataset
 from fedelect.errors import ConfigurationError, DataError, MissingExtraError, RunError, RunMismatchError
 from fedelect.federation import PlainEngine
-from fedelect.records import mean_opinion, read_run, read_table, sorted_records, summary_table
+from fedelect.records import (
+    Measures,
+    mean_opinion,
+    open_run,
+    read_run,
+    read_table,
+    sorted_records,
+    summary_table,
+)
 from fedelect.selectors import QuickInitUcb, RandomCohort
 
 QUIET: dict[str, Any] = {"progress": False, "workers": 1}
@@ -92,6 +102,26 @@ def test_a_dataframe_has_a_row_for_each_selector_trial_and_slot(run: fedelect.Ru
     for row in frame.itertuples():
         record = records[row.selector, row.trial, row.slot]
         assert row.cohort == record.cohort and row.mean_opinion == mean_opinion(record)
+
+
+def test_measures_are_an_array_and_columns_of_their_own(run: fedelect.Run, tmp_path: Path) -> None:
+    made_up = measured_run(until=20)
+    with open_run(tmp_path, made_up.header) as writer:
+        writer.append(made_up.records)
+    measured = fedelect.load_run(tmp_path)
+    accuracy = measured.accuracy("mine")
+    assert accuracy.shape == (4, 30) and np.isnan(accuracy[:, 20:]).all()
+    rows = {(row["selector"], row["trial"], row["slot"]): row for row in measured.rows()}
+    for record in made_up.records:
+        row = rows[record.selector, record.trial, record.slot]
+        assert record.measures is not None
+        assert {name: row[name] for name in Measures.__struct_fields__} == msgspec.structs.asdict(record.measures)
+        assert (row["available"], row["failed"], row["left_out"], row["joined"]) == (None, (), (), ())
+        if record.selector == "mine":
+            assert accuracy[record.trial, record.slot - 1] == record.measures.accuracy
+    assert np.isnan(run.accuracy("random")).all()
+    assert {row["accuracy"] for row in run.rows()} == {None}
+    assert "clean accuracy" in str(measured.summary()) and "clean accuracy" not in str(run.summary())
 
 
 def test_without_pandas_the_rows_are_there_and_the_package_is_named(

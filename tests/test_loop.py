@@ -28,7 +28,7 @@ from fedelect.selectors import (
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.simulator import PeerElection
-from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Selection
+from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Ints, Selection
 
 
 @pytest.fixture(scope="module")
@@ -186,8 +186,11 @@ class TableEngine:
         arrivals = np.ones((1, 2), dtype=np.bool_)
         return [Training(model=np.array([[self.rewards[job.cohort]]]), arrivals=arrivals) for job in jobs]
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> list[list[Scores]]:
-        return [[model] * scenario.clients for model in models]
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> list[list[Scores]]:
+        asked = [scenario.clients] * len(models) if clients is None else [len(own) for own in clients]
+        return [[model] * count for model, count in zip(models, asked, strict=True)]
 
 
 def test_the_federated_loop_on_a_table_of_rewards_goes_as_worked_out_by_hand(world: Scenario) -> None:
@@ -322,3 +325,60 @@ def test_every_rival_plays_the_loop_by_name() -> None:
         for record in play_slot(replicas, slot=slot, framework="fa", seed=5, engine=PLAIN):
             assert record.status == "done" and record.signals is not None
             assert msgspec.json.decode(msgspec.json.encode(record), type=SlotRecord) == record
+
+
+class Watching(AbstractSelector):
+    """Keeps the updates that it is told, and asks two clients before each slot."""
+
+    needs = frozenset({"updates"})
+    asks = frozenset({"loss"})
+
+    def __init__(self, *, clients: int, budget: int, seed: int = 0) -> None:
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self.told: list[Feedback] = []
+        self.reports: list[Feedback] = []
+
+    def _propose(self, slot: int, available: Available) -> tuple[int, ...]:
+        return (0, slot)
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return tuple(range(self.budget)), ()
+
+    def _choose_reported(self, slot: int, available: Available, reports: Feedback) -> Choice:
+        self.reports.append(reports)
+        return self._choose(slot, available)
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        self.told.append(feedback)
+
+
+def test_updates_of_the_members_are_told_and_candidates_report_the_loss_of_the_model_before_the_slot() -> None:
+    world = build_scenario(tiny(start="warm", upload_probability=1.0), digits())
+    watching = Watching(clients=world.clients, budget=world.budget)
+    replica, engine = Replica("watching", 0, world, watching), PlainEngine()
+    models = [engine.initial_model(world)]
+    for slot in (1, 2, 3):
+        (record,) = play_slot([replica], slot=slot, framework="fa", seed=1, engine=engine)
+        assert replica.model is not None
+        models.append(replica.model)
+        assert record.candidates == (0, slot)
+        assert record.measures is not None and record.measures.evaluations == world.clients + 2
+        losses = watching.reports[-1].loss
+        assert losses is not None and np.flatnonzero(~np.isnan(losses)).tolist() == [0, slot]
+        assert losses[slot] == pytest.approx(engine.losses(world, models[slot - 1]).mean[slot])
+        updates = watching.told[-1].updates
+        assert updates is not None and np.isfinite(updates[: world.budget]).all()
+        assert np.isnan(updates[world.budget :]).all()
+
+
+def test_nobody_is_asked_before_a_slot_of_a_cold_start(world: Scenario) -> None:
+    replica = Replica("watching", 0, world, Watching(clients=world.clients, budget=world.budget))
+    (record,) = play_slot([replica], slot=1, framework="fa", seed=1, engine=PlainEngine())
+    assert record.candidates == () and record.status == "done"
+
+
+def test_an_engine_that_knows_no_updates_is_named(world: Scenario) -> None:
+    replica = Replica("watching", 0, world, Watching(clients=world.clients, budget=world.budget))
+    rewards = {tuple(range(world.budget)): 0.5}
+    with pytest.raises(ConfigurationError, match=r"'watching' needs the clients' updates, which the engine .* not"):
+        play_slot([replica], slot=1, framework="fa", seed=1, engine=TableEngine(rewards))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fedelect import Feedback
 from fedelect.errors import BudgetError, ConfigurationError, FeedbackError
-from fedelect.vocabulary import as_cohort, as_int, check_budget, exact_sum, mean_present
+from fedelect.vocabulary import UPDATE_SIZE, as_cohort, as_int, check_budget, exact_sum, mean_present
 
 NAN = float("nan")
 
@@ -152,3 +152,35 @@ def test_extra_signals_are_checked_copied_and_listed() -> None:
         Feedback(loss=[-1.0, 0.0])
     with pytest.raises(TypeError, match="takes no 'losses'; extra signals are loss, "):
         Feedback(losses=[1.0])
+
+
+def test_contributions_may_be_negative() -> None:
+    feedback = Feedback(contributions=[-0.25, np.nan, 2.0])
+    assert feedback.contributions is not None and feedback.contributions[0] == -0.25
+    assert list(feedback.per_client()) == ["contributions"]
+
+
+def test_updates_are_rows_of_64_numbers_copied_and_frozen() -> None:
+    rows = np.zeros((3, UPDATE_SIZE))
+    rows[1] = np.nan  # this client uploaded nothing
+    feedback = Feedback(updates=rows)
+    rows[:] = 5.0
+    assert feedback.updates is not None and feedback.updates[0, 0] == 0.0 and np.isnan(feedback.updates[1]).all()
+    assert not feedback.updates.flags.writeable
+    assert feedback.per_client() == {}  # it is not (N,)
+
+
+@pytest.mark.parametrize(
+    ("updates", "says"),
+    [
+        (np.zeros((3, 63)), r"shape \(N, 64\), got \(3, 63\)"),
+        (np.zeros(64), r"shape \(N, 64\), got \(64,\)"),
+        (np.full((2, 64), 2e9), "within ±1e.09; that of client 0"),
+        (np.array([[0.0] * 64, [np.inf] * 64]), "that of client 1"),
+        (np.array([[0.0] * 64, [np.nan] + [0.0] * 63]), "client 1 is nan in part"),
+        ("no numbers", "a row of numbers for each client, got str"),
+    ],
+)
+def test_updates_that_are_no_rows_are_refused(updates: object, says: str) -> None:
+    with pytest.raises(FeedbackError, match=says):
+        Feedback(updates=updates)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ spends its time follows.
 
 import argparse
 import cProfile
+import importlib
 import io
 import itertools
 import logging
@@ -25,7 +26,8 @@ from typing import Any
 
 import numpy as np
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
-from overhead import in_a_process
+
+in_a_process: Any = importlib.import_module("overhead").in_a_process  # beside this script
 
 K, ASKED, TARGET = 10, 40, 1.15
 KINDS = ("FedAvg", "GoalDirected(FedAvg)")
@@ -105,9 +107,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     given = parser.parse_args()
     print(f"{given.repeats} turns of {given.rounds} rounds each, K = {K}, {ASKED} asked and the elected beside them\n")
-    print(
-        "| N | strategy | seconds a round: median | middle half | times FedAvg | CPU of the server's thread |"
-    )
+    print("| N | strategy | seconds a round: median | middle half | times FedAvg | CPU of the server's thread |")
     print("| --- | --- | --- | --- | --- | --- |")
     for nodes in given.nodes:
         found = in_a_process(f"scale.measure({nodes}, {given.rounds}, {given.repeats}, {given.profile})")

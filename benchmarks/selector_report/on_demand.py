@@ -68,7 +68,9 @@ class OnDemand:
         arrivals = np.ones((self._world.config.rounds_per_slot, self._world.budget), dtype=np.bool_)
         return [Training(model=np.array([self._rows[job.cohort]], dtype=np.float64), arrivals=arrivals) for job in jobs]
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Sequence[Scores]]:
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Sequence[Sequence[Scores]]:
         """None are kept."""
         raise ConfigurationError("what is trained on demand knows opinions, not scores")
 
@@ -76,7 +78,7 @@ class OnDemand:
         """For each model the (N,) opinions that are kept."""
         return [self._opinions(int(model[0])) for model in models]
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
         """Each client's loss of `model`; it is trained again if they are not kept."""
         row = int(model[0])
         if row not in self._losses:
@@ -87,7 +89,7 @@ class OnDemand:
             self._losses[row] = encode_losses(np.stack([found.mean, found.rms]))
             self._unsaved += 1
         mean, rms = self._losses[row].astype(np.float64)
-        return ClientLosses(mean, rms)
+        return ClientLosses(mean, rms).among(clients)
 
     def model_bits(self, scenario: Scenario) -> int:
         """Size of a model, bits."""

@@ -58,8 +58,8 @@ def simulate(
     learns from the scores. Within a trial all selectors share data, batch orders and upload luck.
 
     Args:
-        scenario: A preset ("digits", "paper"), the path of a scenario .toml or of an atlas .npz, a `ScenarioConfig`
-            (see `load_scenario`), or an `Atlas`.
+        scenario: A preset ("digits", "users-small", "paper", ...), the path of a scenario .toml or of an atlas .npz, a
+            `ScenarioConfig` (see `load_scenario`), or an `Atlas`.
         selectors: Selectors to compare: names with parameters ("bp-ucb:exploration=0.01", see `fedelect selectors`),
             subclasses of `AbstractSelector`, or functions `(clients, budget, seed) -> selector`. None: the recommended
             one and random.
@@ -136,7 +136,7 @@ def load_scenario(scenario: str | os.PathLike[str] | ScenarioConfig = "digits", 
     'dirichlet'
 
     Args:
-        scenario: A preset ("digits", "paper"), a path, or a configuration to change.
+        scenario: A preset ("digits", "users-small", "paper", ...), a path, or a configuration to change.
         changes: New values by key; those of a table such as `[data]` as a mapping, in which keys left out stay.
 
     Raises:

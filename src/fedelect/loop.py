@@ -7,36 +7,33 @@ that trains is a parameter: the plain loop, a fast engine or an atlas. Drivers t
 peers) use the pieces: `conclude_slot`, `slot_record`, `skipped_record`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+from msgspec import UNSET
 
-from fedelect.analytics import OpinionFunction, accuracy, democratized_feedback, federated_feedback, judge
-from fedelect.errors import (
-    ConfigurationError,
-    FedelectError,
-    MissingSignalError,
-    NoElection,
-    SelectorError,
-    UnmeasuredError,
+from fedelect.analytics import OpinionFunction, accuracy, democratized_feedback, federated_feedback
+from fedelect.errors import ConfigurationError, FedelectError, MissingSignalError, NoElection, SelectorError
+from fedelect.federation import Engine, Job, Model, Training
+from fedelect.measurement import (
+    LOW_ACCURACY_SLOTS,
+    measure_accuracies,
+    measure_signals,
+    measure_slot,
+    opinions_on,
 )
-from fedelect.federation import ClientLosses, Engine, Job, MeasuresLosses, Model, Training
-from fedelect.records import Exchange, Signals, SlotRecord, from_array
-from fedelect.scenario import Scenario, simulated_signals
+from fedelect.records import Exchange, Measures, Signals, SlotRecord, from_array
+from fedelect.scenario import Mask, Scenario, SurveySample, draw_failures, draw_survey
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import EXTRA_SIGNALS, Feedback, Floats, Selection, Signal
+from fedelect.slot_memory import Presence, SlotMemory
+from fedelect.vocabulary import EXTRA_SIGNALS, UPDATE_SIZE, Cohort, Feedback, Floats, Ints, Selection, Signal
 
 FrameworkName = Literal["fa", "da"]
 
-_T = TypeVar("_T")
-
-_LOSSES = frozenset({"loss", "loss_rms"})
-_TIMES = frozenset({"seconds", "upload_s"})  # these depend on the size of a model
-
 SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
-    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
+    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}) - {"contributions"},
     "da": frozenset({"opinions", "beliefs"}),
 }
 """Signals that a framework supplies. Under FL&FA the server sees opinions, their average and, for selectors that need
@@ -52,40 +49,19 @@ class ElectedByPeers(Protocol):
         """(N,) beliefs and how they were settled in the last slot told."""
 
 
-@runtime_checkable
-class KnowsOpinions(Protocol):
-    """An engine that knows the clients' opinions of its models, so that no test share is scored."""
-
-    def opinions(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Floats]:
-        """For each model the (N,) opinions of the clients; nan where a client has none."""
-
-
-@runtime_checkable
-class SizesModels(Protocol):
-    """An engine whose models stand for larger ones, of a known size."""
-
-    def model_bits(self, scenario: Scenario) -> int:
-        """Size of a model of this scenario, bits."""
-
-
-def opinions_on(
-    scenario: Scenario, models: Sequence[Model], *, engine: Engine, opinion: OpinionFunction = accuracy
-) -> Iterable[Floats]:
-    """For each model the (N,) opinions of all clients, from the engine's knowledge or from its scores."""
-    if isinstance(engine, KnowsOpinions):
-        return engine.opinions(scenario, models)
-    return (judge(scenario, scores, opinion) for scores in engine.scores(scenario, models))
-
-
 @dataclass(slots=True)
 class Replica:
-    """One selector in one trial of one world; a warm start trains on from `model`."""
+    """One selector in one trial of one world; a warm start trains on from `model`, `memory` is the driver's."""
 
     label: str
     trial: int
     scenario: Scenario
     selector: AbstractSelector
     model: Model | None = None
+    memory: SlotMemory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = SlotMemory(self.scenario.config, trial=self.trial)
 
 
 def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str) -> None:
@@ -104,6 +80,34 @@ def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str)
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """The slot to play, for all replicas; see `play_slot`."""
+
+    number: int
+    framework: FrameworkName
+    seed: int
+    engine: Engine
+    opinion: OpinionFunction
+    last: bool
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One replica's slot as it goes on; what comes after the election is set by `_train` and `_survey`."""
+
+    replica: Replica
+    world: Scenario
+    presence: Presence
+    selection: Selection | NoElection
+    training: Training = field(init=False)
+    failed: Mask = field(init=False)  # (K,) whose training failed
+    sample: SurveySample | None = None  # None: all are asked
+    opinions: Floats = field(init=False)  # (N,)
+    accuracy: float | None = None
+    candidates: Cohort = ()  # asked to report before the election
+
+
 def play_slot(
     replicas: Sequence[Replica],
     *,
@@ -112,6 +116,7 @@ def play_slot(
     seed: int,
     engine: Engine,
     opinion: OpinionFunction = accuracy,
+    last: bool = False,
 ) -> list[SlotRecord]:
     """Play the next slot of every replica; one record for each, in order.
 
@@ -119,25 +124,24 @@ def play_slot(
         replicas: The replicas; their selectors learn, and under a warm start their models move on.
         slot: The number of that slot, the same for all.
         framework: "fa" or "da".
-        seed: The run's seed, from which batch orders and upload luck come.
+        seed: The run's seed, from which batch orders, upload luck and who is there come.
         engine: What trains.
         opinion: How a client scores a model on its own data.
+        last: Whether it is the last slot of the run, in which more is measured.
     """
-    selections = [_ask(replica) for replica in replicas]
-    results = _train_and_survey(replicas, selections, seed, engine, opinion)
-    records = []
-    for index, (replica, selection) in enumerate(zip(replicas, selections, strict=True)):
-        if isinstance(selection, NoElection):
-            records.append(skipped_record(replica.label, slot, str(selection), trial=replica.trial))
-            continue
-        training, opinions = results[index]
-        extra = _extra_signals(replica, selection, training, framework, seed, engine)
-        feedback, exchange = _digest(replica, framework, opinions, extra)
-        note = _conclude(replica, selection, feedback)
-        if replica.scenario.config.start == "warm":
-            replica.model = training.model
-        records.append(_record(replica, selection, training, feedback, exchange, note, framework))
-    return records
+    now = _Slot(slot, framework, seed, engine, opinion, last)
+    turns = [_elect(replica, now) for replica in replicas]
+    worlds: dict[int, list[_Turn]] = {}
+    for turn in turns:
+        if isinstance(turn.selection, Selection):
+            worlds.setdefault(id(turn.world), []).append(turn)
+    for together in worlds.values():  # one batch for each world, so that an engine can share work
+        _train(together, now)
+        _survey(together, now)
+    return [
+        _conclude(turn, turn.selection, now) if isinstance(turn.selection, Selection) else _skip(turn, now)
+        for turn in turns
+    ]
 
 
 def conclude_slot(selector: AbstractSelector, selection: Selection, feedback: Feedback) -> str | None:
@@ -192,8 +196,10 @@ def slot_record(
     )
 
 
-def skipped_record(label: str, slot: int, reason: str, *, trial: int = 0, seconds: float | None = None) -> SlotRecord:
-    """Record of a slot in which nobody trained, for the given reason."""
+def skipped_record(
+    label: str, slot: int, reason: str, *, trial: int = 0, seconds: float | None = None, **observed: Any
+) -> SlotRecord:
+    """Record of a slot in which nobody trained, for the given reason; `observed`: more fields of `SlotRecord`."""
     return SlotRecord(
         selector=label,
         trial=trial,
@@ -205,6 +211,7 @@ def skipped_record(label: str, slot: int, reason: str, *, trial: int = 0, second
         empty_rounds=0,
         note=reason,
         seconds=seconds,
+        **observed,
     )
 
 
@@ -217,132 +224,123 @@ def count_arrivals(training: Training) -> dict[str, Any]:
     }
 
 
-def _ask(replica: Replica) -> Selection | NoElection:
+def _elect(replica: Replica, now: _Slot) -> _Turn:
+    """Find who is there, and ask the selector for a cohort of them."""
+    presence = replica.memory.find_present(now.number, seed=now.seed)
+    world = replica.scenario.at(now.number)
+    candidates: Cohort = ()
+    selection: Selection | NoElection
     try:
-        return replica.selector.ask()
+        _check_enough(replica.selector, presence)
+        candidates = _name_candidates(replica, presence, now)
+        reports = _report(replica, world, candidates, now) if candidates else None
+        selection = replica.selector.ask(presence.usable, reports=reports)
     except NoElection as reason:
-        return reason
+        selection = reason
     except FedelectError:
         raise
     except Exception as error:  # a user's selector may raise anything
         raise selector_failed(replica, error) from error
+    return _Turn(replica, world, presence, selection, candidates=candidates)
 
 
-def _train_and_survey(
-    replicas: Sequence[Replica],
-    selections: Sequence[Selection | NoElection],
-    seed: int,
-    engine: Engine,
-    opinion: OpinionFunction,
-) -> dict[int, tuple[Training, Floats]]:
-    """By index of the replica, what was trained and the (N,) opinions of it.
-
-    One batch for each world, so that an engine can share work among the replicas of one world.
-    """
-    jobs: dict[int, Job] = {}
-    worlds: dict[int, list[int]] = {}
-    for index, (replica, selection) in enumerate(zip(replicas, selections, strict=True)):
-        if isinstance(selection, Selection):
-            cohort, slot = selection.cohort, selection.slot
-            jobs[index] = Job(cohort=cohort, start=replica.model, seed=seed, trial=replica.trial, slot=slot)
-            worlds.setdefault(id(replica.scenario), []).append(index)
-    results: dict[int, tuple[Training, Floats]] = {}
-    for indices in worlds.values():
-        scenario = replicas[indices[0]].scenario
-        trainings = engine.train(scenario, [jobs[index] for index in indices])
-        surveys = opinions_on(scenario, [one.model for one in trainings], engine=engine, opinion=opinion)
-        for index, training, opinions in zip(indices, trainings, surveys, strict=True):
-            results[index] = (training, opinions)
-    return results
+def _name_candidates(replica: Replica, presence: Presence, now: _Slot) -> Cohort:
+    """Clients that report before the election; nobody in a cold start, whose model says nothing yet, or under FL&DA."""
+    if now.framework == "da" or replica.scenario.config.start == "cold":
+        return ()
+    return replica.selector.candidates(presence.usable) or ()
 
 
-def _extra_signals(
-    replica: Replica, selection: Selection, training: Training, framework: FrameworkName, seed: int, engine: Engine
-) -> dict[Signal, Floats]:
-    """(N,) those of `EXTRA_SIGNALS` that this replica's selector needs or uses; nothing else is computed.
+def _check_enough(selector: AbstractSelector, presence: Presence) -> None:
+    """Skip the slot and raise NoElection if there are fewer clients than a cohort takes."""
+    usable = presence.usable
+    if usable is not None and usable.size < selector.budget:
+        selector.skip()
+        raise NoElection(f"{usable.size} of {selector.clients} clients are there, but a cohort takes {selector.budget}")
 
-    An optional signal is left out where the engine does not know it.
-    """
-    scenario, model, needs = replica.scenario, training.model, replica.selector.needs
-    wanted = (needs | replica.selector.uses) & SUPPLIES[framework] & EXTRA_SIGNALS.keys()
-    if not wanted:
-        return {}
-    signals = simulated_signals(
-        scenario,
-        selection.cohort,
-        model_bits=_measure(lambda: model_bits(scenario, model, engine), needed=bool(needs & _TIMES)),
-        seed=seed,
+
+def _report(replica: Replica, world: Scenario, candidates: Cohort, now: _Slot) -> Feedback:
+    """What candidates report of the model that the slot begins with."""
+    model = now.engine.initial_model(world) if replica.model is None else replica.model
+    signals = measure_signals(
+        world,
+        model,
+        (),
+        label=replica.label,
+        needs=replica.selector.asks,
+        uses=frozenset(),
+        answering=np.array(candidates),
+        engine=now.engine,
+        seed=now.seed,
         trial=replica.trial,
-        slot=selection.slot,
+        slot=now.number - 1,
     )
-    if wanted & _LOSSES:
-        losses = _measure(lambda: _losses(replica, model, engine), needed=bool(needs & _LOSSES))
-        signals |= {} if losses is None else {"loss": losses.mean, "loss_rms": losses.rms}
-    return {name: signals[name] for name in EXTRA_SIGNALS if name in wanted and name in signals}
+    asked = np.isin(np.arange(world.clients), candidates)
+    reports: dict[str, Any] = {name: np.where(asked, values, np.nan) for name, values in signals.items()}
+    return Feedback(**reports)
 
 
-def _measure(measure: Callable[[], _T], *, needed: bool) -> _T | None:
-    """Call `measure`; None if the engine does not know the quantity and no selector needs it."""
+def _train(turns: Sequence[_Turn], now: _Slot) -> None:
+    """Train the cohorts of one world."""
+    jobs = []
+    for turn in turns:
+        assert isinstance(turn.selection, Selection)
+        name = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
+        wanted = now.framework == "fa" and "updates" in turn.replica.selector.needs | turn.replica.selector.uses
+        jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, updates=wanted, **name))
+        turn.failed = draw_failures(turn.world, turn.selection.cohort, **name)
+    world = turns[0].world
+    trainings = now.engine.train(world, jobs)
+    for turn, training in zip(turns, trainings, strict=True):
+        turn.training = training
+    if world.config.measured:
+        accuracies = measure_accuracies(world, [training.model for training in trainings], now.engine)
+        for turn, measured in zip(turns, accuracies, strict=True):
+            turn.accuracy = measured
+
+
+def _survey(turns: Sequence[_Turn], now: _Slot) -> None:
+    """Ask clients of one world what they think of the trained models: all of them, or a sample and the elected."""
+    world, models = turns[0].world, [turn.training.model for turn in turns]
+    answering: list[Ints] | None = None
+    if world.config.survey is not UNSET or world.config.availability is not UNSET:
+        answering = []
+        for turn in turns:
+            assert isinstance(turn.selection, Selection)
+            turn.sample = draw_survey(
+                world.config.survey,
+                turn.selection.cohort,
+                turn.presence.there,
+                clients=world.clients,
+                seed=now.seed,
+                trial=turn.replica.trial,
+                slot=now.number,
+            )
+            answering.append(turn.sample.answering)
+    surveys = opinions_on(world, models, engine=now.engine, opinion=now.opinion, clients=answering)
+    for turn, opinions in zip(turns, surveys, strict=True):
+        turn.opinions = opinions
+
+
+def _conclude(turn: _Turn, selection: Selection, now: _Slot) -> SlotRecord:
+    """Digest what the clients think, tell the selector, and record the slot."""
+    replica = turn.replica
+    turn.replica.memory.record_training(selection.slot, selection.cohort, turn.failed)
+    feedback, mean, exchange = _digest(turn, selection, now)
     try:
-        return measure()
-    except UnmeasuredError:
-        if needed:
-            raise
-        return None
-
-
-def model_bits(scenario: Scenario, model: Model, engine: Engine) -> int:
-    """Size of a model as it is sent, bits."""
-    return engine.model_bits(scenario) if isinstance(engine, SizesModels) else 8 * model.nbytes
-
-
-def _losses(replica: Replica, model: Model, engine: Engine) -> ClientLosses:
-    if not isinstance(engine, MeasuresLosses):
-        raise UnmeasuredError(
-            f"selector {replica.label!r} needs the clients' losses, which the engine {engine.name!r} does not "
-            f"measure; use another engine, or choose another selector"
-        )
-    return engine.losses(replica.scenario, model)
-
-
-def _digest(
-    replica: Replica, framework: FrameworkName, opinions: Floats, extra: dict[Signal, Floats]
-) -> tuple[Feedback, Exchange | None]:
-    if framework == "fa":
-        return federated_feedback(opinions, extra), None
-    if isinstance(replica.selector, ElectedByPeers):
-        return Feedback(opinions=opinions), None  # its peers settle the beliefs when they are told
-    return democratized_feedback(replica.scenario, opinions)
-
-
-def _conclude(replica: Replica, selection: Selection, feedback: Feedback) -> str | None:
-    try:
-        return conclude_slot(replica.selector, selection, feedback)
+        if turn.failed.all():
+            note: str | None = "the training of every member failed"
+            replica.selector.abandon(selection)
+        else:
+            note = conclude_slot(replica.selector, selection, feedback)
     except FedelectError:
         raise
     except Exception as error:  # a user's selector may raise anything
         raise selector_failed(replica, error) from error
-
-
-def selector_failed(replica: Replica, error: Exception) -> SelectorError:
-    """The error that says which selector failed in which trial, and of what."""
-    return SelectorError(
-        f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
-        f"--debug shows where"
-    )
-
-
-def _record(
-    replica: Replica,
-    selection: Selection,
-    training: Training,
-    feedback: Feedback,
-    exchange: Exchange | None,
-    note: str | None,
-    framework: FrameworkName,
-) -> SlotRecord:
+    if replica.scenario.config.start == "warm":
+        replica.model = turn.training.model
     beliefs = feedback.beliefs
-    if framework == "da" and isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
+    if now.framework == "da" and isinstance(replica.selector, ElectedByPeers) and replica.selector.settled is not None:
         beliefs, exchange = replica.selector.settled
     assert feedback.opinions is not None  # a survey was held
     return slot_record(
@@ -350,12 +348,93 @@ def _record(
         selection,
         trial=replica.trial,
         note=note,
-        **count_arrivals(training),
+        **count_arrivals(turn.training),
         opinions=from_array(feedback.opinions),
         beliefs=None if beliefs is None else from_array(beliefs),
-        reward=None if framework == "da" else feedback.reward,  # nobody sees the average there
+        mean_opinion=mean,
+        reward=None if now.framework == "da" else feedback.reward,  # nobody sees the average there
         exchange=exchange,
         signals=_signals(feedback),
+        failed=tuple(np.array(selection.cohort)[turn.failed].tolist()),
+        candidates=turn.candidates,
+        measures=_measures(turn, turn.training.model, selection.cohort, now),
+        **_presence_fields(turn.presence),
+    )
+
+
+def _digest(turn: _Turn, selection: Selection, now: _Slot) -> tuple[Feedback, float | None, Exchange | None]:
+    """What the selector is told, the average opinion as far as anybody sees it, and how beliefs were settled."""
+    replica, world, opinions = turn.replica, turn.world, turn.opinions
+    if now.framework == "da":
+        if isinstance(replica.selector, ElectedByPeers):
+            return Feedback(opinions=opinions), None, None  # its peers settle the beliefs when they are told
+        feedback, exchange = democratized_feedback(world, opinions)
+        return feedback, None, exchange
+    mean = turn.replica.memory.average_opinion(opinions, None if turn.sample is None else turn.sample.counted)
+    if mean is None:  # nobody of the sample answered, and what the elected think is no survey
+        opinions = np.full(world.clients, np.nan)
+    extra = measure_signals(
+        world,
+        turn.training.model,
+        selection.cohort,
+        label=replica.label,
+        needs=replica.selector.needs,
+        uses=replica.selector.uses,
+        answering=None if turn.sample is None else turn.sample.answering,
+        engine=now.engine,
+        seed=now.seed,
+        trial=replica.trial,
+        slot=selection.slot,
+    )
+    if "updates" in replica.selector.needs and turn.training.updates is None:
+        raise ConfigurationError(
+            f"selector {replica.label!r} needs the clients' updates, which the engine {now.engine.name!r} does not "
+            f"know; use another engine, or choose another selector"
+        )
+    if turn.training.updates is not None:
+        extra["updates"] = np.full((world.clients, UPDATE_SIZE), np.nan)
+        extra["updates"][list(selection.cohort)] = turn.training.updates
+    return federated_feedback(opinions, extra, reward=turn.replica.memory.find_reward(mean)), mean, None
+
+
+def _skip(turn: _Turn, now: _Slot) -> SlotRecord:
+    """Record a slot without an election; in a warm start the model stays as it is."""
+    replica, measures = turn.replica, None
+    if replica.scenario.config.start == "warm":
+        standing = now.engine.initial_model(turn.world) if replica.model is None else replica.model
+        (turn.accuracy,) = measure_accuracies(turn.world, [standing], now.engine)
+        measures = _measures(turn, standing, (), now)
+    fields = _presence_fields(turn.presence) | {"measures": measures, "candidates": turn.candidates}
+    return skipped_record(replica.label, now.number, str(turn.selection), trial=replica.trial, **fields)
+
+
+def _measures(turn: _Turn, model: Model, cohort: Cohort, now: _Slot) -> Measures | None:
+    if not turn.world.config.measured:
+        return None
+    asked = turn.world.clients if turn.sample is None else turn.sample.asked.size
+    asked += len(turn.candidates)
+    return measure_slot(
+        turn.world,
+        model,
+        cohort,
+        accuracy=turn.accuracy,
+        failed=int(np.count_nonzero(turn.failed)) if cohort else 0,
+        evaluations=asked if cohort else 0,
+        with_low_accuracy=now.last or now.number in LOW_ACCURACY_SLOTS,
+        engine=now.engine,
+    )
+
+
+def _presence_fields(presence: Presence) -> dict[str, Any]:
+    usable = presence.usable
+    return {"available": None if usable is None else int(usable.size), "left_out": presence.left_out}
+
+
+def selector_failed(replica: Replica, error: Exception) -> SelectorError:
+    """The error that says which selector failed in which trial, and of what."""
+    return SelectorError(
+        f"selector {replica.label!r} failed in trial {replica.trial}: {type(error).__name__}: {error}; "
+        f"--debug shows where"
     )
 
 

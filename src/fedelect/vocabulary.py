@@ -37,8 +37,16 @@ EXTRA_SIGNALS: dict[Signal, str] = {
     "training_s": "seconds the client forecasts for its training in a round of the next slot",
     "upload_s": "seconds it forecasts for its upload",
     "channel_db": "received SNR in dB that the client reports for the start of the next slot",
+    "contributions": "estimated share of a member of the cohort in what the slot gained; nan for all others",
+    "updates": "seeded random projection of the model change that a member uploaded; a row of nan for all others",
 }
-"""Signals that selectors of the literature need; fields of `Feedback`, shape (N,), nan where a client gave none."""
+"""Signals that selectors of the literature need; fields of `Feedback`, nan where a client gave none.
+
+All have shape (N,) but `updates`, which has shape (N, `UPDATE_SIZE`).
+"""
+
+UPDATE_SIZE = 64
+"""Numbers in a row of the signal `updates`."""
 
 SIGNALS: tuple[Signal, ...] = ("reward", "opinions", "beliefs", *EXTRA_SIGNALS)
 """All signals."""
@@ -78,6 +86,8 @@ class Feedback:
         training_s: (N,).
         upload_s: (N,).
         channel_db: (N,) within ±1e9, or nan.
+        contributions: (N,) within ±1e9, or nan.
+        updates: (N, 64) within ±1e9; a row is nan as a whole or not at all.
     """
 
     opinions: Floats | None = None
@@ -91,6 +101,8 @@ class Feedback:
     training_s: Floats | None = None
     upload_s: Floats | None = None
     channel_db: Floats | None = None
+    contributions: Floats | None = None
+    updates: Floats | None = None
 
     def __init__(
         self,
@@ -124,17 +136,16 @@ class Feedback:
             raise TypeError(f"Feedback takes no {unknown[0]!r}; extra signals are {', '.join(EXTRA_SIGNALS)}")
         for name in EXTRA_SIGNALS:
             values = extra.get(name)
-            lowest = -_LARGEST if name == "channel_db" else 0.0
-            signal = None if values is None else _per_client(name, values, lowest=lowest, highest=_LARGEST)
-            object.__setattr__(self, name, signal)
+            object.__setattr__(self, name, None if values is None else _extra_signal(name, values))
 
     def per_client(self) -> dict[Signal, Floats]:
         """The (N,) signals that are present, by name."""
-        names = ("opinions", "beliefs", *EXTRA_SIGNALS)
+        names = ("opinions", "beliefs", *(name for name in EXTRA_SIGNALS if name != "updates"))
         return {name: values for name in names if (values := getattr(self, name)) is not None}
 
 
 _LARGEST = 1e9  # far above any sensible reward, noise or belief; keeps sums finite
+_SIGNED = frozenset({"channel_db", "contributions"})  # the others are not negative
 
 
 def _number(name: str, value: object) -> float:
@@ -142,6 +153,30 @@ def _number(name: str, value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise FeedbackError(f"{name} must be a number, got {value!r}") from error
+
+
+def _extra_signal(name: Signal, values: ArrayLike) -> Floats:
+    if name == "updates":
+        return _update_rows(values)
+    return _per_client(name, values, lowest=-_LARGEST if name in _SIGNED else 0.0, highest=_LARGEST)
+
+
+def _update_rows(values: ArrayLike) -> Floats:
+    try:
+        rows = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FeedbackError(f"updates must be a row of numbers for each client, got {type(values).__name__}") from error
+    if rows.ndim != 2 or rows.shape[1] != UPDATE_SIZE:
+        raise FeedbackError(f"updates must have shape (N, {UPDATE_SIZE}), got {rows.shape}")
+    missing = np.isnan(rows)
+    partial = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+    if partial.size:
+        raise FeedbackError(f"the update of client {partial[0]} is nan in part; a client without one has a row of nan")
+    beyond = np.flatnonzero((np.abs(rows) > _LARGEST).any(axis=1))
+    if beyond.size:
+        raise FeedbackError(f"updates must be within ±{_LARGEST:g}; that of client {beyond[0]} is not")
+    rows.flags.writeable = False
+    return rows
 
 
 def _per_client(name: str, values: ArrayLike, *, lowest: float = 0.0, highest: float) -> Floats:

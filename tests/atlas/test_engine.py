@@ -16,7 +16,8 @@ from tests.worlds import plan as run_plan
 from fedelect.atlas import Atlas, AtlasEngine, draw_training_seed, load_atlas, save_atlas, table_truth
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, Training, make_engine
-from fedelect.loop import FrameworkName, KnowsOpinions
+from fedelect.loop import FrameworkName
+from fedelect.measurement import KnowsOpinions
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import Scenario
 from fedelect.simulator import Plan, simulate

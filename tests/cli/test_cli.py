@@ -127,7 +127,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("run nowhere.toml", "neither a preset (digits, paper) nor a file"),
+        ("run nowhere.toml", "neither a preset (digits, paper, "),
         ("run digits --framework xx", "unknown framework 'xx'; use fa or da"),
         ("run digits --selector nobody", "unknown selector 'nobody'"),
         ("run digits --selector bp-ucb --out x", "use framework da"),
@@ -237,12 +237,13 @@ def test_help_version_and_selectors(fedelect: Fedelect) -> None:
     assert all(name in out for name in ("fixed", "random", "round-robin", "subset-ucb", "quick-init-ucb", "bp-ucb"))
 
 
-def test_the_demo_runs_both_loops_and_names_its_report(fedelect: Fedelect, tmp_path: Path) -> None:
+def test_the_demo_runs_a_users_world_and_both_loops_and_names_its_report(fedelect: Fedelect, tmp_path: Path) -> None:
     code, out, _ = fedelect("demo", "--slots", "5", "--trials", "1", "--out", "d")
     assert code == 0
-    assert "FL&FA" in out and "FL&DA" in out and "iid" in out
+    assert "FL&FA" in out and "FL&DA" in out and "iid" in out and "users-small" in out and "clean accuracy" in out
+    assert read_run(tmp_path / "d" / "users").header.labels == ("auto", "cycle", "random", "oracle")
     page = (tmp_path / "d" / "report.html").read_text()
-    assert "Client selection: fa and da" in page
+    assert "Client selection: users, fa and da" in page
     assert "report.html" in out.splitlines()[-1]
 
 

@@ -11,8 +11,9 @@ from fedelect.scenario import ScenarioConfig, build_scenario
 
 
 def test_mean_and_rms_are_worked_out_by_hand() -> None:
-    mean, rms = summarise_losses([np.array([3.0, 4.0]), np.array([2.0])])
-    assert mean.tolist() == [3.5, 2.0] and rms == pytest.approx([np.sqrt(12.5), 2.0])
+    mean, rms = summarise_losses(3, {0: np.array([3.0, 4.0]), 2: np.array([2.0])})
+    assert mean == pytest.approx([3.5, np.nan, 2.0], nan_ok=True)
+    assert rms == pytest.approx([np.sqrt(12.5), np.nan, 2.0], nan_ok=True)
 
 
 def test_the_hinge_loss_of_a_zero_model_is_one_for_each_class() -> None:

@@ -1,5 +1,6 @@
 """What flawed clients upload: a literal reference, and the same in every engine."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from tests.reference.federation import hinge_gradient
 from tests.reference.flaws import upload
 from tests.worlds import digits
 
+from fedelect.equations.sketch import UpdateSketch
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Engine, Job, PlainEngine, StackedEngine
 from fedelect.federation.uploads import make_upload, trains_locally
@@ -166,3 +168,35 @@ def test_updates_that_leave_the_range_of_floats_are_named() -> None:
     scenario = world({"scaled_updates": {"share": 1.0, "scale": 1e300}}, precision="float32")
     with pytest.raises(ConfigurationError, match=r"a smaller step, or weaker flaws of updates \(scaled_updates\)"):
         PlainEngine().train(scenario, [Job(cohort=(0, 1), seed=1)])
+
+
+def projected(scenario: Scenario, change: Any) -> Any:
+    return UpdateSketch(change.size, scenario.config.seed).project(change)
+
+
+ENGINES = [PlainEngine(), StackedEngine("gram", compiled=False), StackedEngine("primal", compiled=False)]
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_updates_are_the_projected_changes_that_members_upload(engine: Engine) -> None:
+    scenario = world({"flipped_updates": {"clients": [2], "scale": 0.5}, "failing": {"clients": [4], "rate": 1.0}})
+    first = engine.initial_model(scenario)
+    start = first + stream(1, "start").normal(size=first.shape) / 20
+    for client in (1, 2):  # of a cohort of one, what arrives is the new model, so the changes of all rounds add up
+        (alone,) = engine.train(scenario, [Job(cohort=(client,), start=start, seed=3, slot=2, updates=True)])
+        assert alone.updates is not None and alone.arrivals.any()
+        np.testing.assert_allclose(alone.updates[0], projected(scenario, alone.model - start), atol=1e-12)
+    (training,) = engine.train(scenario, [Job(cohort=(1, 2, 4), start=start, seed=3, slot=2, updates=True)])
+    assert training.updates is not None and np.isnan(training.updates[2]).all()  # nothing of it arrives
+    assert np.isfinite(training.updates[:2]).all()
+    (plain,) = engine.train(scenario, [Job(cohort=(1, 2, 4), start=start, seed=3, slot=2)])
+    assert plain.updates is None and (plain.model == training.model).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:], ids=lambda engine: engine.name)
+def test_updates_of_the_fast_engines_are_those_of_the_plain_loop(engine: Engine) -> None:
+    scenario = world()
+    asked = [dataclasses.replace(job, updates=True) for job in jobs(scenario, engine)]
+    for fast, plain in zip(engine.train(scenario, asked), PlainEngine().train(scenario, asked), strict=True):
+        assert fast.updates is not None and plain.updates is not None
+        np.testing.assert_allclose(fast.updates, plain.updates, atol=1e-9)

@@ -1,15 +1,16 @@
 """A grid in memory: nodes that are functions, and every way in which they can fail."""
 
+import importlib
+import importlib.util
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, Error, Message, MetricRecord, RecordDict
-from flwr.proto.node_pb2 import NodeInfo
 from flwr.serverapp import Grid
-from flwr.supercore.task_identity import TaskIdentity
 
 from fedelect.flower import read_slot
 
@@ -32,12 +33,14 @@ class FakeNode:
     heartbeat: float = 30.0
 
     @property
-    def info(self) -> NodeInfo:
-        return NodeInfo(
+    def info(self) -> Any:
+        """What `Grid.get_nodes` shows of it."""
+        return SimpleNamespace(
             node_id=self.node_id,
-            name=self.name or None,
+            name=self.name,
             public_key=self.key,
             registered_at=self.registered,
+            last_activated_at="",
             heartbeat_interval=self.heartbeat,
         )
 
@@ -65,7 +68,7 @@ class FakeGrid(Grid):
     def get_node_ids(self) -> list[int]:
         return [node.node_id for node in self.nodes]
 
-    def get_nodes(self) -> list[NodeInfo]:
+    def get_nodes(self) -> list[Any]:
         return [node.info for node in self.nodes]
 
     def push_messages(self, messages: Iterable[Message]) -> list[str]:
@@ -172,9 +175,17 @@ class Worker:
         return RecordDict({"metrics": MetricRecord({"accuracy": said, "loss": 1.0 - honest, "num-examples": 20})})
 
 
+def take_identity() -> None:
+    """Let this process send messages: a ServerApp has its identity from Flower. Older versions know none."""
+    name = "flwr.supercore.task_identity"
+    if importlib.util.find_spec(name) is not None:
+        identity = importlib.import_module(name).TaskIdentity
+        identity.task_id = identity.run_id = identity.node_id = 1
+
+
 def federation(clients: int) -> tuple[FakeGrid, list[Worker]]:
     """A grid of `clients` registered nodes, and what runs on them."""
-    TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1  # a ServerApp has this from Flower
+    take_identity()
     workers = [Worker(client) for client in range(clients)]
     # Node ids in no order: nothing may depend on them.
     nodes = [

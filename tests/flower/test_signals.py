@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from flwr.app import Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
-from tests.flower.fake_grid import FakeGrid, federation, initial_arrays
+from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
+from fedelect.equations.sketch import UpdateSketch
 from fedelect.errors import ConfigurationError, StateError
 from fedelect.flower import GoalDirected, OpinionPrivacy
 from fedelect.flower.rounds import SlotTraining
 from fedelect.flower.signals import SignalTracker
 from fedelect.records import read_run
-from fedelect.selectors import AbstractSelector, Oort, PowerOfChoice, RandomCohort
+from fedelect.selectors import AbstractSelector, Oort, PowerOfChoice, QuickInitUcb, RandomCohort
 from fedelect.vocabulary import Feedback, Selection
 
 N, K = 6, 2
@@ -167,7 +168,7 @@ def test_a_survey_in_every_third_slot_leaves_the_others_unjudged_and_nobody_out(
     assert [row.opinions is not None for row in rows] == [False, False, True] * 2
     assert [row.status for row in rows] == ["done"] * 6 and all(row.left_out == () for row in rows)
     grid, _ = federation(N)
-    needy = PowerOfChoice(clients=N, budget=K, seed=1)
+    needy = QuickInitUcb(clients=N, budget=K, exploration=0.1, seed=1)
     start(tmp_path / "needy", grid, rounds=6, selector=needy, survey_every=3)
     rows = read_run(tmp_path / "needy").records
     assert [row.status for row in rows] == ["abandoned", "abandoned", "done"] * 2
@@ -193,3 +194,44 @@ def test_names_bytes_and_evaluations_are_on_record(tmp_path: Path) -> None:
     assert first.measures is not None and first.measures.evaluations == 4
     assert (first.measures.bytes_down, first.measures.bytes_up) == ((K + 4) * size, K * size)
     assert first.available == 4 and second.available == 6
+
+
+class Sketched(Listening):
+    """Needs the members' updates, and asks two clients before each slot."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"updates", "loss"})
+    uses: ClassVar[frozenset[str]] = frozenset()
+    asks: ClassVar[frozenset[str]] = frozenset({"loss"})
+    reports: ClassVar[list[Feedback]] = []
+
+    def _propose(self, slot: int, available: Any) -> tuple[int, ...]:
+        return (0, 3)
+
+    def _choose_reported(self, slot: int, available: Any, reports: Feedback) -> Any:
+        self.reports.append(reports)
+        return self._choose(slot, available)
+
+
+def test_updates_are_projected_and_candidates_report_before_the_election(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    Sketched.reports.clear()
+    told = start(tmp_path / "run", grid, rounds=3, selector=Sketched(clients=N, budget=K, seed=4))
+    size = sum(array.numpy().size for array in initial_arrays().values())
+    for slot, feedback in enumerate(told, 1):
+        members = sorted({slot % N, (slot + 1) % N})
+        assert feedback.updates is not None
+        for client in range(N):
+            if client in members:  # a worker moves every weight by its own quality
+                moved = UpdateSketch(size, 4).project(np.full(size, quality(client)))
+                assert feedback.updates[client] == pytest.approx(moved)
+            else:
+                assert np.isnan(feedback.updates[client]).all()
+    rows = read_run(tmp_path / "run").records
+    assert [row.candidates for row in rows] == [(0, 3)] * 3
+    losses = [reports.loss for reports in Sketched.reports]
+    assert all(loss is not None and np.flatnonzero(~np.isnan(loss)).tolist() == [0, 3] for loss in losses)
+    # What they report is of the model before the slot: that of the last one, which all evaluated.
+    for before, later in zip(told, losses[1:], strict=False):
+        assert before.loss is not None and later is not None and later[3] == before.loss[3]
+    assert rows[0].measures is not None and rows[0].measures.evaluations == N + 2
+    assert rows[0].signals is not None and rows[0].signals.loss is not None

@@ -262,7 +262,7 @@ def test_an_unknown_schema_is_refused_by_its_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_run_of_an_earlier_version_is_read_but_not_resumed(tmp_path: Path, version: int) -> None:
-    later = {"mean_opinion", "available", "failed", "left_out", "joined", "measures"}
+    later = {"mean_opinion", "available", "candidates", "failed", "left_out", "joined", "measures"}
     later |= {"signals"} if version == 1 else set()
     write(tmp_path)
     header = json.loads((tmp_path / "run.json").read_text())
@@ -308,3 +308,20 @@ def test_a_closed_writer_refuses_to_write(tmp_path: Path) -> None:
         writer.append(RECORDS)
     with pytest.raises(RunError, match="is closed"):
         writer.save_checkpoint(1, b"")
+
+
+def test_a_run_is_given_more_slots_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(tmp_path)
+    longer = msgspec.structs.replace(HEADER, slots=HEADER.slots + 5)
+    with pytest.raises(RunMismatchError, match=f"slots: {HEADER.slots} -> {HEADER.slots + 5}"):
+        open_run(tmp_path, longer)
+    other = msgspec.structs.replace(longer, seed=HEADER.seed + 1)
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(RunMismatchError, match=f"seed: {HEADER.seed} -> {HEADER.seed + 1}"):
+        open_run(tmp_path, other, extend=True)
+    assert (tmp_path / "run.json").read_bytes() == before
+    with open_run(tmp_path, longer, extend=True) as writer:
+        assert writer.header.slots == HEADER.slots + 5 and writer.header.provenance == HEADER.provenance
+    assert read_run(tmp_path).records == RECORDS and read_run(tmp_path).header.slots == HEADER.slots + 5
+    with pytest.raises(RunMismatchError, match=f"slots: {HEADER.slots + 5} -> {HEADER.slots}"):
+        open_run(tmp_path, HEADER, extend=True)

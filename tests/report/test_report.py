@@ -322,6 +322,13 @@ def test_the_tables_of_a_measured_run_hold_the_figures_of_its_summary(tmp_path: 
     assert "accuracy minus random" not in page.data()["runs"][0]["selectors"][1]["curves"]
 
 
+def test_selectors_of_a_run_without_measures_are_left_out_of_their_tables(tmp_path: Path) -> None:
+    page = read(write_report([sample_run(), measured_run()], tmp_path / "report.html"))
+    for table in ("table-accuracy", "table-costs"):
+        names = [row[0]["text"] for row in page.tables[table][1:]]
+        assert names == ["measured: mineSetGp", "measured: randomRandomCohort", "measured: oracleRandomAmong"]
+
+
 def test_a_gap_that_is_not_clear_gives_no_closure_and_says_so(tmp_path: Path) -> None:
     page = read(write_report(measured_run(trials=1), tmp_path / "report.html"))
     assert "not clearly more than 1 point, so no closure is stated" in page.text
@@ -340,3 +347,4 @@ def test_a_warm_run_says_that_selectors_were_told_gains_and_not_another_average(
     page = read(write_report(RunRecords(run.header, tuple(told)), tmp_path / "report.html"))
     assert "told what a slot gained against what was to be expected" in page.text
     assert "another average" not in page.text
+    assert "Regret is measured" not in page.text and page.data()["runs"][0]["oracle"] is None

@@ -61,7 +61,7 @@ def configs(draw: st.DrawFn) -> ScenarioConfig:
         opinion=draw(st.sampled_from(["accuracy", "my.module:score"])),
         redraw_every=draw(st.integers(0, 9)),
         data=DataConfig(
-            source=draw(st.sampled_from(["mnist", "digits", 'odd "path"\\é.npz'])),
+            source=draw(st.sampled_from(["mnist", "fashion-mnist", "digits", 'odd "path"\\é.npz'])),
             iid_clients=draw(st.integers(0, clients)),
             skew=draw(st.sampled_from(["labels", "dirichlet", "iid"])),
             classes_per_client=draw(_counts),
@@ -116,7 +116,7 @@ BAD = [
     ("budget = 21", "budget", "21", "from 1 to `clients`"),
     ("clinets = 3", "clinets", 'did you mean "clients"', "clients, budget"),
     ("data = 3", "data", "3", "a table [data] of keys source, iid_clients"),
-    ("[data]\nsource = 3", "data.source", "3", '"mnist", "digits"'),
+    ("[data]\nsource = 3", "data.source", "3", '"mnist", "fashion-mnist", "digits"'),
     ("[data]\niid_clients = 21", "data.iid_clients", "21", "from 0 to `clients`; clients = 20"),
     ('[data]\nskew = "some"', "data.skew", "some", '"labels", "dirichlet" or "iid"'),
     ("[data]\nalpha = 0", "data.alpha", "0", "a number > 0"),

@@ -13,6 +13,7 @@ from fedelect.atlas import AtlasPlan
 from fedelect.atlas.facts import strip_data
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import (
+    DataConfig,
     Dataset,
     FlawsConfig,
     Scenario,
@@ -97,7 +98,8 @@ def test_each_kind_gets_its_share_up_to_rounding_whatever_the_others_take(shares
     every = [client for members in drawn.values() for client in members]
     assert len(set(every)) == len(every) <= clients
     for kind, share in kinds.items():
-        assert abs(len(drawn[kind]) - share * clients) <= 0.5 + (len(every) == clients) * len(kinds) / 2
+        most = 1.0 if len(every) == clients else 0.5  # where all are taken, one may get one less
+        assert drawn[kind] and abs(len(drawn[kind]) - share * clients) <= most + 1e-9
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.4])
@@ -221,7 +223,16 @@ def test_impossible_flaws_are_refused(flaws: dict[str, Any], message: str) -> No
 
 def test_shares_that_are_one_together_take_everybody() -> None:
     scenario = build({"random_labels": {"share": 0.55}, "failing": {"share": 0.45}})
-    assert scenario.flawed.all() and len(scenario.flaws["random_labels"]) == 6
+    assert scenario.flawed.all() and len(scenario.flaws["random_labels"]) == len(scenario.flaws["failing"]) == 5
+
+
+def test_shares_that_round_to_too_many_leave_nobody_out() -> None:
+    config = change_scenario(
+        ScenarioConfig(budget=1, clients=5, data=DataConfig(iid_clients=0)),
+        {"flaws": {"random_labels": {"share": 0.5}, "failing": {"share": 0.3}, "copies": {"share": 0.2}}},
+    )
+    drawn = draw_members(list_kinds(config.flaws), 5, seed=1)
+    assert {kind: len(members) for kind, members in drawn.items()} == {"random_labels": 2, "copies": 1, "failing": 2}
 
 
 def test_flaws_are_written_as_tables_and_read_back() -> None:

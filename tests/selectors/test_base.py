@@ -312,3 +312,74 @@ def test_a_slot_whose_election_failed_is_gone(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(NoElection):
             selector.ask()
     assert selector.ask().slot == 2
+
+
+class Asking(AbstractSelector):
+    """Proposes what it is given, and elects the candidates with the highest reported loss."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"loss", "reward"})
+    asks: ClassVar[frozenset[str]] = frozenset({"loss"})
+    proposal: Any = (0, 2, 3)
+
+    def _propose(self, slot: int, available: Available) -> Any:
+        return self.proposal
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return (0, 1), ()
+
+    def _choose_reported(self, slot: int, available: Available, reports: Feedback) -> Choice:
+        assert reports.loss is not None
+        return self._pick_best(np.nan_to_num(reports.loss, nan=-1.0), slot, self._candidates(available)), ()
+
+
+def test_candidates_report_before_an_ask_and_what_they_said_need_not_be_told_again() -> None:
+    selector = Asking(clients=4, budget=2, seed=1)
+    assert selector.candidates() == (0, 2, 3)
+    selection = selector.ask(reports=Feedback(loss=[0.5, np.nan, 2.0, 3.0]))
+    assert selection.cohort == (2, 3) and selector.candidates() is None
+    state = selector.state()
+    assert state["open"]["reported"] == ["loss"]
+    twin = Asking.restore(json.loads(json.dumps(state)))
+    with pytest.raises(MissingSignalError, match="needs 'reward'"):
+        twin.tell(selection, Feedback())
+    twin.tell(selection, Feedback(reward=0.5))
+    assert twin.ask().cohort == (0, 1)  # nobody was asked: it chooses without reports
+    with pytest.raises(MissingSignalError, match="needs 'loss'"):
+        twin.tell(twin.ask(), Feedback(reward=0.5))
+
+
+def test_a_selector_that_asks_nobody_has_no_candidates_and_ignores_reports() -> None:
+    selector, other = (RandomCohort(clients=5, budget=2, seed=1) for _ in range(2))
+    assert selector.candidates() is None
+    assert selector.ask(reports=Feedback(loss=[1.0] * 5)) == other.ask()
+    assert selector.state() == other.state()
+
+
+@pytest.mark.parametrize("proposal", [(), [0, 1], (1, 0), (0, 0), (0, 4), (-1, 0), (0, 3)])
+def test_candidates_must_be_distinct_available_clients(proposal: object) -> None:
+    selector = Asking(clients=4, budget=2, seed=1)
+    selector.proposal = proposal
+    with pytest.raises(SelectorError, match="candidates are a sorted tuple of distinct clients"):
+        selector.candidates([0, 1, 2])
+
+
+def test_reports_of_another_number_of_clients_are_refused_and_use_no_slot() -> None:
+    selector = Asking(clients=4, budget=2, seed=1)
+    with pytest.raises(FeedbackError, match="loss has 3 values but there are 4 clients"):
+        selector.ask(reports=Feedback(loss=[1.0, 2.0, 3.0]))
+    with pytest.raises(FeedbackError, match="takes reports as a Feedback, got dict"):
+        selector.ask(reports={"loss": [1.0]})  # type: ignore[arg-type]
+    assert selector.ask().slot == 1
+
+
+def test_updates_of_another_number_of_clients_are_refused() -> None:
+    selector = RandomCohort(clients=4, budget=2, seed=1)
+    with pytest.raises(FeedbackError, match="updates has 3 values but there are 4 clients"):
+        selector.tell(selector.ask(), Feedback(updates=np.zeros((3, 64))))
+
+
+def test_candidates_report_extra_signals_only() -> None:
+    with pytest.raises(SelectorError, match="asks candidates for 'reward'; they report extra signals only"):
+        type("Curious", (Asking,), {"asks": frozenset({"reward"})})
+    with pytest.raises(SelectorError, match="names the signal 'mood'"):
+        type("Curious", (Asking,), {"asks": frozenset({"mood"})})

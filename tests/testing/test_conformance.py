@@ -179,8 +179,13 @@ class ReusesSlots(Broken, overrides=["abandon"]):
         self._slot -= 1
 
 
+class SkipsNothing(Broken):
+    def skip(self) -> None:
+        pass
+
+
 class AsksAnew(Broken, overrides=["ask"]):
-    def ask(self, available: Any = None) -> Selection:
+    def ask(self, available: Any = None, *, reports: Feedback | None = None) -> Selection:
         self._open = None
         return super().ask(available)
 
@@ -258,6 +263,7 @@ FAILS_IN = {
     TakesStaleAsks: "stale asks are refused",
     LearnsBeforeItChecks: "stale asks are refused",
     ReusesSlots: "abandoned slots are not reused",
+    SkipsNothing: "skipped slots are not reused",
     AsksAnew: "an open ask is asked again",
     StopsAtNan: "missing opinions are accepted",
     ReliesOnAnOptionalSignal: "optional signals may be missing",

@@ -37,7 +37,9 @@ class LinkedClients(Protocol):
         """(M,) length of each link in km."""
 
 
-def federated_feedback(opinions: ArrayLike, extra: Mapping[Signal, Floats] | None = None) -> Feedback:
+def federated_feedback(
+    opinions: ArrayLike, extra: Mapping[Signal, Floats] | None = None, *, reward: float | None = None
+) -> Feedback:
     """Feedback under FA: the opinions (N,) and their mean reach the server; eq. `est_opinion`.
 
     Clients without an opinion (nan) are left out of the mean.
@@ -45,9 +47,10 @@ def federated_feedback(opinions: ArrayLike, extra: Mapping[Signal, Floats] | Non
     Args:
         opinions: (N,) in [0, 1].
         extra: Other signals that the clients report; see `fedelect.vocabulary.EXTRA_SIGNALS`.
+        reward: The reward, if it is not the mean of all these opinions.
     """
     reports: dict[str, Any] = dict(extra or {})
-    return Feedback(opinions=opinions, **reports)
+    return Feedback(opinions=opinions, reward=reward, **reports)
 
 
 def democratized_feedback(scenario: LinkedClients, opinions: ArrayLike) -> tuple[Feedback, Exchange]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect._imports import import_callable
-from fedelect.equations.scores import linear_scores, predicted_classes
+from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError, FeedbackError
 from fedelect.scenario import Scenario
 from fedelect.vocabulary import Floats, Ints
@@ -31,9 +31,7 @@ def accuracy(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
         scores: (D, C).
         labels: (D,).
     """
-    if not len(labels):
-        return float("nan")
-    return float((predicted_classes(scores) == labels).mean())
+    return accuracy_of(scores, labels)
 
 
 def load_opinion(name: str) -> OpinionFunction:
@@ -53,26 +51,32 @@ def survey(scenario: Scenario, model: NDArray[np.floating[Any]], opinion: Opinio
 
 
 def judge(
-    scenario: Scenario, scores: Sequence[NDArray[np.floating[Any]]], opinion: OpinionFunction = accuracy
+    scenario: Scenario,
+    scores: Sequence[NDArray[np.floating[Any]]],
+    opinion: OpinionFunction = accuracy,
+    *,
+    clients: Ints | None = None,
 ) -> Floats:
     """Every client's opinion of a model, from the model's scores of its own test share.
 
     Args:
         scenario: The clients and their test shares.
-        scores: For each client (D, C), the model's scores of its test share.
+        scores: For each client asked (D, C), the model's scores of its test share.
         opinion: How a client scores the model; it sees the model's scores of its own test share, and the labels.
+        clients: The clients whose scores these are; None for all.
 
     Returns:
-        (N,) opinions in [0, 1]; nan where a client has none.
+        (N,) opinions in [0, 1]; nan where a client has none or was not asked.
 
     Raises:
         FeedbackError: The opinion function fails, or returns something else than a number in [0, 1] or nan; the
             message names the client.
     """
-    opinions = np.empty(scenario.clients)
-    for client, (own, labels) in enumerate(zip(scores, scenario.test_labels, strict=True)):
+    opinions = np.full(scenario.clients, np.nan)
+    asked = range(scenario.clients) if clients is None else clients.tolist()
+    for client, own in zip(asked, scores, strict=True):
         try:
-            given: object = opinion(own, labels)
+            given: object = opinion(own, scenario.test_labels[client])
         except Exception as error:
             raise FeedbackError(f"the opinion function failed for client {client}: {error!r}") from error
         opinions[client] = _as_opinion(given, client)

@@ -26,7 +26,7 @@ from fedelect.atlas.trainer import Trained, Trainer
 from fedelect.atlas.truth import contenders_of
 from fedelect.errors import ConfigurationError, RunMismatchError
 from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
-from fedelect.loop import opinions_on
+from fedelect.measurement import opinions_on
 from fedelect.records import PartStore, create_provenance, remove_leftovers
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats, Ints

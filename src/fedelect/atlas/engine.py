@@ -15,7 +15,7 @@ from fedelect.errors import ConfigurationError, UnmeasuredError
 from fedelect.federation import ClientLosses, Job, Model, Scores, Training
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import Draws
-from fedelect.vocabulary import Floats
+from fedelect.vocabulary import Floats, Ints
 
 NAME = "atlas"
 
@@ -29,7 +29,7 @@ def draw_training_seed(atlas: Atlas, *, seed: int, trial: int, slot: int) -> int
 
 @final
 class AtlasEngine:
-    """The atlas as what trains; it knows opinions and no scores (`fedelect.loop.KnowsOpinions`)."""
+    """The atlas as what trains; it knows opinions and no scores (`fedelect.measurement.KnowsOpinions`)."""
 
     name = NAME
 
@@ -56,7 +56,9 @@ class AtlasEngine:
             trainings.append(Training(model=np.array([rank, drawn[slot]], dtype=np.float64), arrivals=arrivals))
         return trainings
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[Sequence[Scores]]:
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Sequence[Sequence[Scores]]:
         """An atlas has none.
 
         Raises:
@@ -72,7 +74,7 @@ class AtlasEngine:
             for model in models
         ]
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
         """Each client's loss of `model`, if the atlas keeps them (`Atlas.client_losses`).
 
         Raises:
@@ -83,7 +85,7 @@ class AtlasEngine:
                 "an atlas does not know the clients' losses of the untrained model; ask for those of a trained one"
             )
         mean, rms = self._atlas.client_losses(int(model[0]), int(model[1]))
-        return ClientLosses(mean, rms)
+        return ClientLosses(mean, rms).among(clients)
 
     def model_bits(self, scenario: Scenario) -> int:
         """The size of the models that were trained, bits; known of linear ones.

@@ -10,7 +10,7 @@ from fedelect.analytics import load_opinion
 from fedelect.atlas.table import AtlasPlan
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Engine, Job, MeasuresLosses, Model, make_engine
-from fedelect.loop import opinions_on
+from fedelect.measurement import opinions_on
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.vocabulary import Cohort, Floats
 

@@ -5,7 +5,7 @@ from fedelect.bench.play import Elections, Environment, Player, play_together
 from fedelect.bench.selectors import Ranked, Ranking, rank_selectors, shipped_worlds
 from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, fixed, left_out
 from fedelect.bench.user_worlds import USER_WORLDS, UserWorld
-from fedelect.bench.users import CLAIM_TRIALS, UsersBenchmark, Verdict, WorldFigures, bench_users
+from fedelect.bench.users import CLAIM_TRIALS, UsersBenchmark, Verdict, WorldFigures, bench_users, judge_worlds
 
 __all__ = [
     "CLAIM_TRIALS",
@@ -27,6 +27,7 @@ __all__ = [
     "default_specs",
     "figures_of",
     "fixed",
+    "judge_worlds",
     "left_out",
     "play_together",
     "rank_selectors",

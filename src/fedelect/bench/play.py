@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedelect.atlas import Atlas, AtlasEngine
-from fedelect.errors import ConfigurationError, FedelectError, NoElection
+from fedelect.errors import AvailabilityError, ConfigurationError, FedelectError, NoElection
 from fedelect.federation import Engine
 from fedelect.loop import FrameworkName, Replica, play_slot, selector_failed
 from fedelect.records import SlotRecord, to_array
@@ -80,7 +80,7 @@ def play_together(
     for slot in range(1, slots + 1):
         for place, replica in enumerate(replicas):
             before = time.process_time()
-            cohorts[place, slot - 1] = _asked(replica)  # the loop is given the same ask again
+            cohorts[place, slot - 1] = _asked(replica, slot, seed)  # the loop is given the same ask again
             spent[place] += time.process_time() - before
         for framework in sorted(set(frameworks)):
             places = [place for place, of in enumerate(frameworks) if of == framework]
@@ -137,11 +137,11 @@ def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, 
     return plan("fa")
 
 
-def _asked(replica: Replica) -> tuple[int, ...]:
+def _asked(replica: Replica, slot: int, seed: int) -> tuple[int, ...]:
     """Whom the selector elects; what goes wrong is told as the loop tells it, but for a slot without an election."""
     try:
-        return replica.selector.ask().cohort
-    except NoElection as error:
+        return replica.selector.ask(replica.memory.find_present(slot, seed=seed).usable).cohort
+    except (NoElection, AvailabilityError) as error:
         raise ConfigurationError(
             f"selector {replica.label!r} holds no election in some slots ({error}); it cannot be ranked"
         ) from error

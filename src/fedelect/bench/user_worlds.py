@@ -60,6 +60,11 @@ class UserWorld:
     changes: Mapping[str, Any] = field(default_factory=dict)
     load: Callable[[], Dataset] = _digits
 
+    @property
+    def flawed(self) -> bool:
+        """Whether some clients are flawed."""
+        return "flaws" in self.changes
+
     def config(self, seed: int) -> ScenarioConfig:
         """Return the scenario; who is flawed and who holds what follows from `seed`."""
         return change_scenario(_BASE, {"name": self.name, "seed": seed, **self.changes})

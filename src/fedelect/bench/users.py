@@ -4,11 +4,9 @@ Each world is a run in a folder of its own, so that what was stopped goes on, an
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import UNSET
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.bench.user_worlds import SLOTS, USER_WORLDS
@@ -42,7 +40,6 @@ class WorldFigures:
         flawed: Whether clients are flawed there.
         oracle_gap: By how much final accuracy the oracle is ahead of random.
         clear: Whether that is clearly more than one point, so that closure means something.
-        folder: The run.
         selectors: Label -> figures.
     """
 
@@ -51,7 +48,6 @@ class WorldFigures:
     flawed: bool
     oracle_gap: Interval
     clear: bool
-    folder: str
     selectors: dict[str, MeasureSummary]
 
 
@@ -102,7 +98,7 @@ def bench_users(
     *,
     selectors: Sequence[str] = (AUTO,),
     worlds: Sequence[str] = (),
-    trials: int = 10,
+    trials: int = 8,
     slots: int = SLOTS,
     seed: int = 1,
     workers: int | None = None,
@@ -134,18 +130,28 @@ def bench_users(
     progress(0, len(names))
     for finished, _ in enumerate(run_tasks(game.play, [(name,) for name in names], workers=worker_count(workers)), 1):
         progress(finished, len(names))
-    found = {name: read_table(game.folder(name)).measured for name in names}
-    figures = tuple(_world_figures(name, measured, game) for name, measured in found.items())
-    flawed = [world for world in figures if world.flawed]
+    return judge_worlds({name: read_table(game.folder(name)).measured for name in names}, texts)
+
+
+def judge_worlds(runs: Mapping[str, Measured], selectors: Sequence[str]) -> UsersBenchmark:
+    """Sum up what selectors did in some of the users' worlds.
+
+    Args:
+        runs: World -> the measures of its run, in which all selectors and the baselines play; at least one.
+        selectors: Labels of the selectors.
+    """
+    worlds = tuple(_world_figures(name, measured, selectors) for name, measured in runs.items())
+    flawed = [world for world in worlds if world.flawed]
     averaged = tuple(world.name for world in flawed if world.clear)
+    header = next(iter(runs.values())).header
     return UsersBenchmark(
-        slots=slots,
-        trials=trials,
-        seed=seed,
-        worlds=figures,
+        slots=header.slots,
+        trials=header.trials,
+        seed=header.seed,
+        worlds=worlds,
         averaged=averaged,
         unclear=tuple(world.name for world in flawed if not world.clear),
-        verdicts=tuple(_verdict(text, figures, [found[name] for name in averaged]) for text in texts),
+        verdicts=tuple(_verdict(label, worlds, [runs[name] for name in averaged]) for label in selectors),
     )
 
 
@@ -185,28 +191,27 @@ class _Game:
         simulate(self.plan(name), USER_WORLDS[name].load(), self.folder(name), command=command, workers=1)
 
 
-def _world_figures(name: str, measured: Measured, game: _Game) -> WorldFigures:
+def _world_figures(name: str, measured: Measured, selectors: Sequence[str]) -> WorldFigures:
     gap = measured.oracle_gap()
-    summaries = {text: measured.summary(text) for text in game.texts}
-    assert gap is not None
+    summaries = {label: measured.summary(label) for label in selectors}
+    assert gap is not None  # both baselines play everywhere
     return WorldFigures(
         name=name,
         what=USER_WORLDS[name].what,
-        flawed=USER_WORLDS[name].config(game.seed).flaws is not UNSET,
+        flawed=USER_WORLDS[name].flawed,
         oracle_gap=gap,
         clear=is_clear(gap),
-        folder=str(game.folder(name)),
-        selectors={text: summary for text, summary in summaries.items() if summary is not None},
+        selectors={label: summary for label, summary in summaries.items() if summary is not None},
     )
 
 
-def _verdict(text: str, worlds: Sequence[WorldFigures], averaged: Sequence[Measured]) -> Verdict:
-    finals = [found for measured in averaged if (found := measured.paired_finals(text)) is not None]
-    differences = {world.name: world.selectors[text].difference for world in worlds if not world.flawed}
+def _verdict(label: str, worlds: Sequence[WorldFigures], averaged: Sequence[Measured]) -> Verdict:
+    finals = [found for measured in averaged if (found := measured.paired_finals(label)) is not None]
+    differences = {world.name: world.selectors[label].difference for world in worlds if not world.flawed}
     known = {name: one for name, one in differences.items() if one is not None and not math.isnan(one.mean)}
     worst = min(known, key=lambda name: known[name].mean, default=None)
     return Verdict(
-        label=text,
+        label=label,
         closure=mean_closure(finals) if finals else None,
         harm=None if worst is None else known[worst],
         harm_world=worst,

@@ -35,7 +35,9 @@ AtlasFile = Annotated[Path, typer.Argument(help="An atlas, made by `fedelect atl
 
 @app.command("build")
 def build(
-    scenario: Annotated[str, typer.Argument(help="A preset (digits, paper) or the path of a scenario .toml file.")],
+    scenario: Annotated[
+        str, typer.Argument(help="A preset (`fedelect scenario list`) or the path of a scenario .toml file.")
+    ],
     out: Annotated[Path, typer.Option(help="The .npz file to write; the same command on it resumes.")] = Path(
         "atlas.npz"
     ),

@@ -15,6 +15,7 @@ from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
 from fedelect.cli.bench_users import users
 from fedelect.cli.figures_file import make_room, plain, write_figures
+from fedelect.cli.tables import LONGEST_NAME
 from fedelect.equations.intervals import Interval
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Cohort
@@ -23,9 +24,6 @@ app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)
 
 QUICK = ("r-lossy-N12-K4", "paper")
 """The worlds of the bare command: a small and noisy one, and the paper's."""
-
-LONGEST_NAME = 24
-"""Columns of the console that the names of selectors get for certain; longer ones are folded."""
 
 
 def _shipped() -> dict[str, Path]:

@@ -31,7 +31,7 @@ def users(
         list[str] | None,
         typer.Option(help=f"A world: {', '.join(USER_WORLDS)}; several times for more. All if left out."),
     ] = None,
-    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 10,
+    trials: Annotated[int, typer.Option(help=f"Trials in each world; claims need at least {CLAIM_TRIALS}.")] = 8,
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
     out_dir: Annotated[
@@ -85,9 +85,10 @@ def print_worlds(found: UsersBenchmark, console: Console) -> None:
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
+        collapse_padding=True,
     )
-    table.add_column("world\nselector", overflow="fold")
-    for head in ("accuracy", "minus\nrandom", "closure", "low minus\nrandom", "slots", "flawed"):
+    table.add_column("world\nselector", overflow="fold", min_width=max(len(world.name) for world in found.worlds))
+    for head in ("accu-\nracy", "minus\nrandom", "closure", "low minus\nrandom", "slots", "flawed"):
         table.add_column(head, justify="right", no_wrap=True)
     for world in found.worlds:
         table.add_row(world.name, style="bold")

@@ -18,7 +18,7 @@ from fedelect.federation import DEFAULT_ENGINE
 
 def run(
     scenario: Annotated[
-        str, typer.Argument(help="A preset (digits, paper), a scenario .toml file or an atlas .npz file.")
+        str, typer.Argument(help="A preset (`fedelect scenario list`), a scenario .toml file or an atlas .npz file.")
     ],
     framework: Annotated[
         str, typer.Option(help="fa: the average opinion reaches the server. da: the clients elect among themselves.")

@@ -12,6 +12,9 @@ from fedelect.records import Block, SummaryTable
 LEAST_FIRST = ("evaluations", "at equal bytes", "MB", "at 50", "at 25", "slots to random", "at 100", "low", "flawed")
 """Columns of measures that a narrow console has no room for, in the order in which they are left out."""
 
+LONGEST_NAME = 24
+"""Columns of the console that the names of selectors get for certain; longer ones are folded."""
+
 
 def print_summary(summary: SummaryTable, console: Console) -> None:
     """Print the tables of a run: one row for each selector."""
@@ -24,7 +27,7 @@ def print_block(block: Block, console: Console, *, title: str = "", least_first:
     """Print a table; columns of `least_first` that a narrow console has no room for are left out and named."""
     missing: list[str] = []
     for name in (name for name in least_first if name in block.columns):
-        if console.measure(_table(block, title, missing)).minimum <= console.width:
+        if _width(block, missing) <= console.width:
             break
         missing.append(name)
     console.print(_table(block, title, missing))
@@ -50,6 +53,17 @@ def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
     narrow = f". Left out, for the console is narrow: {', '.join(missing)}" if missing else ""
     table.caption = Text(block.caption + narrow)
     return table
+
+
+def _width(block: Block, missing: Sequence[str]) -> int:
+    """Columns of the console that the table takes: each column and a space on either side of it, names folded."""
+    width = 0
+    for number, name in enumerate(block.columns):
+        widest = max(
+            len(line) for text in (_headed(name), *(row[number] for row in block.cells)) for line in text.split("\n")
+        )
+        width += 0 if name in missing else 3 + (widest if number else min(widest, LONGEST_NAME))
+    return width
 
 
 def _headed(name: str) -> str:

@@ -22,6 +22,11 @@ def linear_scores(model: NDArray[np.floating[Any]], inputs: NDArray[np.floating[
     return scores
 
 
+def accuracy_of(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
+    """Share of the samples whose highest score is at their own class; nan if there are none. (D, C), (D,)."""
+    return float((predicted_classes(scores) == labels).mean()) if len(labels) else float("nan")
+
+
 def predicted_classes(scores: NDArray[np.floating[Any]]) -> Ints:
     """The class with the highest score, the lowest number among equals. Shapes: (D, C) -> (D,)."""
     classes: Ints = scores.argmax(axis=-1).astype(np.int64)

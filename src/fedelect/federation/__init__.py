@@ -3,6 +3,7 @@
 from fedelect.federation.engine import (
     DEFAULT_ENGINE,
     Engine,
+    MeasuresAccuracy,
     MeasuresLosses,
     PlainEngine,
     engine_names,
@@ -18,6 +19,7 @@ __all__ = [
     "ClientLosses",
     "Engine",
     "Job",
+    "MeasuresAccuracy",
     "MeasuresLosses",
     "Model",
     "PlainEngine",

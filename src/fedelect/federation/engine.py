@@ -7,13 +7,22 @@ loop passes on and saves but never looks into.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol, final, runtime_checkable
 
-from fedelect.equations.scores import linear_scores
+from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.engine import StackedEngine
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.train import ClientLosses, Job, Training, initial_model, linear_losses, train
+from fedelect.federation.train import (
+    ClientLosses,
+    Job,
+    Training,
+    initial_model,
+    linear_client_accuracies,
+    linear_losses,
+    train,
+)
 from fedelect.records import library_versions
 from fedelect.scenario import Scenario, ScenarioConfig
+from fedelect.vocabulary import Floats, Ints
 
 DEFAULT_ENGINE = "auto"
 
@@ -39,10 +48,17 @@ class Engine(Protocol):
     def train(self, scenario: Scenario, jobs: Sequence[Job]) -> Sequence[Training]:
         """Train every job; the results come in the same order, and none depends on which others are there."""
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterable[Sequence[Scores]]:
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Iterable[Sequence[Scores]]:
         """For each model, and in it for each client, the (D, C) scores of that client's own test share.
 
         The highest score of a row is the predicted class. May be lazy: one model's scores are used before the next's.
+
+        Args:
+            scenario: The world.
+            models: The models.
+            clients: For each model the clients to score, sorted; only their shares cost anything. None for all.
         """
 
 
@@ -50,8 +66,19 @@ class Engine(Protocol):
 class MeasuresLosses(Protocol):
     """An engine that can compute the losses of its models."""
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
-        """Each client's loss of `model` on its own training samples."""
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
+        """Each client's loss of `model` on its own training samples; nan for those not in `clients` (None: all)."""
+
+
+@runtime_checkable
+class MeasuresAccuracy(Protocol):
+    """An engine that can measure its models on clean test data."""
+
+    def accuracies(self, scenario: Scenario, models: Sequence[Model]) -> Sequence[float]:
+        """Accuracy of each model on the clean test set of all clients."""
+
+    def client_accuracies(self, scenario: Scenario, model: Model) -> Floats:
+        """(N,) accuracy of the model on each client's own clean test share; nan where that is empty."""
 
 
 @final
@@ -68,14 +95,26 @@ class PlainEngine:
         """One job after the other; equal ones once."""
         return train(scenario, jobs)
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Iterator[list[Scores]]:
         """Inputs times weights plus bias."""
-        for model in models:
-            yield [linear_scores(model, inputs) for inputs in scenario.test_inputs]
+        for index, model in enumerate(models):
+            asked = range(scenario.clients) if clients is None else clients[index].tolist()
+            yield [linear_scores(model, scenario.test_inputs[client]) for client in asked]
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
         """Each client's loss of `model` on its own training samples."""
-        return linear_losses(scenario, model)
+        return linear_losses(scenario, model, clients)
+
+    def accuracies(self, scenario: Scenario, models: Sequence[Model]) -> list[float]:
+        """Accuracy of each model on the clean test set of all clients."""
+        inputs, labels = scenario.global_test_inputs, scenario.global_test_labels
+        return [accuracy_of(linear_scores(model, inputs), labels) for model in models]
+
+    def client_accuracies(self, scenario: Scenario, model: Model) -> Floats:
+        """(N,) accuracy of the model on each client's own clean test share."""
+        return linear_client_accuracies(scenario, model)
 
 
 def engine_names(config: ScenarioConfig) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ A job's result depends on the scenario and the job alone, bit for bit: batch ord
 named by (trial, slot, round, client), and jobs are trained one at a time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
-from fedelect.equations.scores import linear_scores
+from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
@@ -23,8 +23,8 @@ from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
 Shuffle = Literal["epoch", "round", "slot"]
 """How often a client shuffles its samples: `model.shuffle`."""
 
-JobKey = tuple[Cohort, bytes, int, int, int]
-"""Cohort, start model, seed, trial, slot: equal jobs have the same key."""
+JobKey = tuple[Cohort, bytes, int, int, int, bool]
+"""Cohort, start model, seed, trial, slot, whether updates are projected: equal jobs have the same key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +37,7 @@ class Job:
         seed: Seed of the run.
         trial: Number of the trial.
         slot: Number of the slot.
+        updates: Whether to project what each member uploads; `Training.updates`.
     """
 
     cohort: Cohort
@@ -44,6 +45,7 @@ class Job:
     seed: int
     trial: int = 0
     slot: int = 1
+    updates: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,11 +57,14 @@ class Training:
         arrivals: (L, K) whose upload arrived in each round, columns in order of client number.
         losses: (L, N) after each round the new global model's mean loss over each client's own training samples;
             None unless asked for.
+        updates: (K, 64) random projection of the change that each member uploaded, summed over the rounds in which it
+            arrived, in order of client number; nan for members of whom nothing arrived. None unless asked for.
     """
 
     model: Model
     arrivals: NDArray[np.bool_]
     losses: Floats | None = None
+    updates: Floats | None = None
 
 
 class ClientLosses(NamedTuple):
@@ -72,6 +77,14 @@ class ClientLosses(NamedTuple):
 
     mean: Floats
     rms: Floats
+
+    def among(self, clients: Ints | None) -> "ClientLosses":
+        """The losses of some clients alone, nan for the others; None for all."""
+        if clients is None:
+            return self
+        kept = np.full((2, self.mean.size), np.nan)
+        kept[:, clients] = self.mean[clients], self.rms[clients]
+        return ClientLosses(*kept)
 
 
 def initial_model(scenario: Scenario) -> Model:
@@ -110,7 +123,7 @@ def validate_job(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
     """
     cohort = as_cohort(job.cohort, clients=scenario.clients)
     start = _start_model(scenario, job)
-    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot)
+    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates)
 
 
 def _start_model(scenario: Scenario, job: Job) -> Model:
@@ -133,6 +146,7 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     model = start
     round_losses = []
+    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
     for round_ in range(config.rounds_per_slot):
         # An upload that will not arrive is not trained.
         uploads = np.stack(
@@ -141,15 +155,23 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
                 for client, arrived in zip(cohort, arrivals[round_], strict=True)
             ]
         )
+        changes.add(uploads, model, arrivals[round_])
         model = aggregate(uploads, sizes, arrivals[round_], model)
         if losses:
             data = zip(scenario.train_inputs, scenario.train_labels, strict=True)
             round_losses.append([mean_loss(loss, model, inputs, labels) for inputs, labels in data])
-    return as_training(scenario, model, arrivals, np.array(round_losses) if losses else None)
+    return as_training(
+        scenario, model, arrivals, losses=np.array(round_losses) if losses else None, updates=changes.projected
+    )
 
 
 def as_training(
-    scenario: Scenario, model: Model, arrivals: NDArray[np.bool_], losses: Floats | None = None
+    scenario: Scenario,
+    model: Model,
+    arrivals: NDArray[np.bool_],
+    *,
+    losses: Floats | None = None,
+    updates: Floats | None = None,
 ) -> Training:
     """Return the result of a job, read only.
 
@@ -165,7 +187,7 @@ def as_training(
             f"{settings.precision}; allowed: a smaller step{also}"
         )
     model.flags.writeable = arrivals.flags.writeable = False
-    return Training(model=model, arrivals=arrivals, losses=losses)
+    return Training(model=model, arrivals=arrivals, losses=losses, updates=updates)
 
 
 def _upload(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:
@@ -241,18 +263,32 @@ def train_locally(
     return model
 
 
-def summarise_losses(sample_losses: list[Floats]) -> ClientLosses:
-    """Reduce the losses (D_n,) of each client's samples to mean and root mean square."""
-    mean = np.array([own.mean() for own in sample_losses])
-    rms = np.array([np.sqrt(np.mean(own**2)) for own in sample_losses])
+def summarise_losses(clients: int, sample_losses: Mapping[int, Floats]) -> ClientLosses:
+    """Reduce the losses (D_n,) of clients' samples, by client, to mean and root mean square; nan for the others."""
+    mean, rms = np.full((2, clients), np.nan)
+    for client, own in sample_losses.items():
+        mean[client], rms[client] = own.mean(), np.sqrt(np.mean(own**2))
     return ClientLosses(mean, rms)
 
 
-def linear_losses(scenario: Scenario, model: Model) -> ClientLosses:
-    """Losses of a linear model (F+1, C): the hinge or softmax loss that it is trained with."""
+def linear_losses(scenario: Scenario, model: Model, clients: Ints | None = None) -> ClientLosses:
+    """Losses of a linear model (F+1, C): the hinge or softmax loss that it is trained with.
+
+    Args:
+        scenario: The clients and their data.
+        model: The model.
+        clients: Whose losses to compute; None for all.
+    """
     loss = LOSSES[scenario.config.model.kind]
-    samples = []
-    for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
-        targets = loss.targets(labels, model.shape[1], model.dtype)
-        samples.append(loss.values(linear_scores(model, inputs), targets).astype(np.float64))
-    return summarise_losses(samples)
+    samples = {}
+    for client in range(scenario.clients) if clients is None else clients.tolist():
+        targets = loss.targets(scenario.train_labels[client], model.shape[1], model.dtype)
+        scores = linear_scores(model, scenario.train_inputs[client])
+        samples[client] = loss.values(scores, targets).astype(np.float64)
+    return summarise_losses(scenario.clients, samples)
+
+
+def linear_client_accuracies(scenario: Scenario, model: Model) -> Floats:
+    """(N,) accuracy of a linear model (F+1, C) on each client's own clean test share; nan where that is empty."""
+    shares = zip(scenario.clean_test_inputs, scenario.clean_test_labels, strict=True)
+    return np.array([accuracy_of(linear_scores(model, inputs), labels) for inputs, labels in shares])

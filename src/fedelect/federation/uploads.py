@@ -2,10 +2,13 @@
 
 import numpy as np
 from msgspec import UNSET
+from numpy.typing import NDArray
 
+from fedelect.equations.sketch import make_sketch
 from fedelect.federation.linear.model import Model
 from fedelect.scenario import Scenario
 from fedelect.seeds import stream
+from fedelect.vocabulary import UPDATE_SIZE, Floats
 
 
 def trains_locally(scenario: Scenario, client: int) -> bool:
@@ -49,3 +52,32 @@ def make_upload(
     if config.scaled_updates is not UNSET and client in flaws["scaled_updates"]:
         upload = start + start.dtype.type(config.scaled_updates.scale) * (upload - start)
     return upload
+
+
+class UploadedChanges:
+    """Projections of what the members of a job upload, summed over its rounds; see `Training.updates`.
+
+    Args:
+        scenario: Its seed names the projection.
+        members: K.
+        wanted: Whether they are asked for; if not, nothing is computed.
+    """
+
+    def __init__(self, scenario: Scenario, members: int, *, wanted: bool) -> None:
+        self._seed = scenario.config.seed
+        self._sums = np.zeros((members, UPDATE_SIZE)) if wanted else None
+        self._arrived = np.zeros(members, dtype=np.bool_)
+
+    def add(self, uploads: Model, start: Model, arrived: NDArray[np.bool_]) -> None:
+        """Add a round: uploads (K, ...), the model that they began from, and whose arrived (K,)."""
+        if self._sums is None:
+            return
+        self._arrived |= arrived
+        sketch = make_sketch(start.size, self._seed)
+        for member in np.flatnonzero(arrived).tolist():
+            self._sums[member] += sketch.project(uploads[member].astype(np.float64) - start)
+
+    @property
+    def projected(self) -> Floats | None:
+        """(K, 64); nan for members of whom nothing arrived. None if not asked for."""
+        return None if self._sums is None else np.where(self._arrived[:, None], self._sums, np.nan)

@@ -82,6 +82,10 @@ class CertificateSource:
         return self._server.config.quorum
 
     @property
+    def sketch_seed(self) -> None:
+        """No updates: peers elect by opinions alone."""
+
+    @property
     def used(self) -> bool:
         """Whether there is a certificate."""
         return len(self.chain) > 0

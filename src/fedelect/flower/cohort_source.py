@@ -21,7 +21,7 @@ from fedelect.loop import conclude_slot
 from fedelect.records import Signals, from_array
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import ClientId, Feedback, Floats, Selection, Signal
+from fedelect.vocabulary import ClientId, Cohort, Feedback, Floats, Selection, Signal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,7 @@ class SlotOutcome:
         reward_noise: Standard deviation of the noise on it.
         signals: Other signals that the selector was told.
         evaluations: Number of clients asked to evaluate.
+        candidates: Clients that reported before the election.
         planned: Whether nothing went wrong, though the slot is abandoned: no survey was due.
         said: Text for the log.
     """
@@ -47,6 +48,7 @@ class SlotOutcome:
     reward_noise: float = 0.0
     signals: Signals | None = None
     evaluations: int = 0
+    candidates: Cohort = ()
     planned: bool = False
     said: str = ""
 
@@ -78,6 +80,10 @@ class CohortSource(Protocol):
     @property
     def needed(self) -> int:
         """Fewest connected clients for a slot."""
+
+    @property
+    def sketch_seed(self) -> int | None:
+        """Seed of the projection of updates; None if it takes none."""
 
     @property
     def used(self) -> bool:
@@ -128,11 +134,15 @@ class SelectorSource:
         self._settings = opinion_settings
         self._opinion = opinion_settings.opinion  # None until the first replies show which metric it is
         self._judged = False  # whether any opinion has counted yet
+        self._candidates: Cohort = ()  # those of the slot that is open
         self._average: SurveyAverage | None = None  # once a survey was of a sample
         self._gain = OpinionGain() if start == "warm" else None
         self._examples: dict[ClientId, int] = {}  # number of examples behind each client's noisy opinions
         self._signals = SignalTracker(
-            selector.clients, needed=selector.needs, used=selector.uses, loss=opinion_settings.loss
+            selector.clients,
+            needed=selector.needs,
+            used=selector.uses | selector.asks,
+            loss=opinion_settings.loss,
         )
 
     @property
@@ -157,6 +167,11 @@ class SelectorSource:
         return self.selector.budget
 
     @property
+    def sketch_seed(self) -> int | None:
+        """The selector's seed, if it needs or uses updates."""
+        return self.selector.seed if "updates" in self.selector.needs | self.selector.uses else None
+
+    @property
     def used(self) -> bool:
         """Whether the selector has been asked before."""
         return bool(self.selector.state()["slot"] != 0)
@@ -167,8 +182,15 @@ class SelectorSource:
         return "the selector has been used before; a new run takes a new selector"
 
     def decide(self, slot: int, there: Collection[ClientId], model: ArrayRecord, rounds: Rounds) -> Selection:
-        """Ask the selector for a cohort of connected clients."""
-        return self.selector.ask(None if len(there) == self.selector.clients else list(there))
+        """Ask the selector for a cohort of connected clients; its candidates report first, in a warm start."""
+        available = None if len(there) == self.selector.clients else list(there)
+        self._candidates = () if self._gain is None else self.selector.candidates(available) or ()
+        if not self._candidates:
+            return self.selector.ask(available)
+        LOG.info("slot %d: %d candidates are asked for their loss", slot, len(self._candidates))
+        answers = rounds.ask_candidates(slot, model, self._candidates)
+        reports: dict[str, Any] = dict(self._signals.read_reports(answers.replies))
+        return self.selector.ask(available, reports=Feedback(**reports) if reports else None)
 
     def plan_survey(self, selection: Selection, rounds: Rounds) -> SurveyPlan | None:
         """Plan to ask a sample of the connected clients, and the elected beside it."""
@@ -200,7 +222,7 @@ class SelectorSource:
         """Tell the selector what the survey gave, or abandon the slot."""
         if trained.abandoned is not None:
             self.selector.abandon(selection)
-            return SlotOutcome(note=trained.abandoned)
+            return SlotOutcome(note=trained.abandoned, candidates=self._candidates)
         private = self._settings.privacy is not None
         signals = self._signals.collect(trained, {} if private else answers.replies)
         if plan is None:
@@ -215,7 +237,10 @@ class SelectorSource:
         if average is None or sample.given < needed:
             self.selector.abandon(selection)
             too_few = f"{sample.given} opinions count and {needed} are needed"
-            return SlotOutcome(note=too_few, opinions=opinions, evaluations=len(plan.asked), said=said)
+            asked_all = len(plan.asked) + len(self._candidates)
+            return SlotOutcome(
+                note=too_few, opinions=opinions, evaluations=asked_all, candidates=self._candidates, said=said
+            )
         reward = average if self._gain is None else self._gain.reward(average)
         extra: dict[str, Any] = dict(signals)
         feedback = Feedback(opinions=None if private else survey.opinions, reward=reward, reward_noise=noise, **extra)
@@ -227,7 +252,8 @@ class SelectorSource:
             reward=None if note is not None else reward,
             reward_noise=0.0 if note is not None else noise,
             signals=as_signals(signals),
-            evaluations=len(plan.asked),
+            evaluations=len(plan.asked) + len(self._candidates),
+            candidates=self._candidates,
             said=f"{said}, average {average:.4f}",
         )
 
@@ -235,7 +261,14 @@ class SelectorSource:
         """Conclude a slot in which nobody was asked: a selector that needs no opinions learns all the same."""
         extra: dict[str, Any] = dict(signals)
         note = conclude_slot(self.selector, selection, Feedback(**extra))
-        return SlotOutcome(note=note, signals=as_signals(signals), planned=True, said="; not evaluated")
+        return SlotOutcome(
+            note=note,
+            signals=as_signals(signals),
+            evaluations=len(self._candidates),
+            candidates=self._candidates,
+            planned=True,
+            said="; not evaluated",
+        )
 
     def close(self, slot: int, model: ArrayRecord, rounds: Rounds) -> None:
         """Do nothing: every model has been judged in its own slot."""
@@ -311,6 +344,6 @@ class SelectorSource:
 
 
 def as_signals(signals: Mapping[Signal, Floats]) -> Signals | None:
-    """Return signals (N,) as they are recorded; None if there are none."""
-    told: dict[str, Any] = {name: from_array(values) for name, values in signals.items()}
+    """Return signals (N,) as they are recorded, which projected updates are not; None if there are none."""
+    told: dict[str, Any] = {name: from_array(values) for name, values in signals.items() if name != "updates"}
     return Signals(**told) if told else None

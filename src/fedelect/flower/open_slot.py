@@ -68,6 +68,7 @@ def make_record(
         reward_noise=outcome.reward_noise,
         signals=outcome.signals,
         available=opened.available,
+        candidates=outcome.candidates,
         failed=tuple(sorted(failed)),
         left_out=opened.left_out,
         measures=Measures(

@@ -7,8 +7,10 @@ order of client number, so that their order of arrival cannot change a float.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 
+from fedelect.equations.sketch import make_sketch
 from fedelect.errors import ConfigurationError
 from fedelect.flower.exchange import (
     LOG,
@@ -23,7 +25,7 @@ from fedelect.flower.exchange import (
 from fedelect.flower.inner import InnerStrategy
 from fedelect.flower.nodes import Clients
 from fedelect.flower.slot_grid import ChosenNodes, SlotGrid
-from fedelect.vocabulary import ClientId, Cohort
+from fedelect.vocabulary import ClientId, Cohort, Floats
 
 SLOT_RECORD = "fedelect-slot"
 """Name of the record, a ConfigRecord, that tells clients which slot and round it is; see `read_slot`."""
@@ -50,6 +52,7 @@ class SlotTraining:
         failures: Member -> why its update did not arrive, the last time it did not.
         seconds: Member -> seconds from sending the model to its reply, for each of its updates.
         sizes: Member -> the weight that it gave for its update, usually its number of training samples.
+        updates: Member -> (64,) projection of the changes that it uploaded, summed over rounds; if asked for.
         bytes_down: Bytes of models sent to members.
         bytes_up: Bytes of their updates.
         abandoned: Why the slot was given up; None if it was not.
@@ -62,6 +65,7 @@ class SlotTraining:
     failures: dict[ClientId, str] = field(default_factory=dict)
     seconds: dict[ClientId, list[float]] = field(default_factory=dict)
     sizes: dict[ClientId, float] = field(default_factory=dict)
+    updates: dict[ClientId, Floats] = field(default_factory=dict)
     bytes_down: int = 0
     bytes_up: int = 0
     abandoned: str | None = None
@@ -83,6 +87,7 @@ class Rounds:
         per_slot: L.
         timeout_s: How long to wait for replies.
         quorum: Fewest members whose update must arrive in a round; below it the slot is given up.
+        sketch_seed: Seed of the projection of updates; None if nobody asks for them.
         evaluate_config: The config that elections among the clients are configured with; other evaluations get
             theirs from `start`.
     """
@@ -93,6 +98,7 @@ class Rounds:
     per_slot: int
     timeout_s: float
     quorum: int
+    sketch_seed: int | None = None
     evaluate_config: ConfigRecord
 
     def ask_to_train(
@@ -157,6 +163,8 @@ class Rounds:
         for client, update in updates.items():
             trained.arrivals[client] += 1
             trained.bytes_up += sum(map(count_bytes, update.content.array_records.values()))
+            if self.sketch_seed is not None:
+                self._project(client, update, trained)
             if client in answers.seconds:
                 trained.seconds.setdefault(client, []).append(answers.seconds[client])
             for record in update.content.metric_records.values():
@@ -167,6 +175,27 @@ class Rounds:
             LOG.warning(
                 "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.list_names([client]), reason
             )
+
+    def _project(self, client: ClientId, update: Message, trained: SlotTraining) -> None:
+        """Add the projection of what a member changed in the model; of models that are no numbers there is none."""
+        sent = {name: array for name, array in trained.model.items() if array.dtype.startswith("float")}
+        own = next(iter(update.content.array_records.values()), ArrayRecord())
+        if not sent or any(name not in own for name in sent):
+            return
+        parts = [np.ravel(own[name].numpy().astype(np.float64) - array.numpy()) for name, array in sent.items()]
+        change = np.concatenate(parts)
+        assert self.sketch_seed is not None
+        projected = make_sketch(change.size, self.sketch_seed).project(change)
+        trained.updates[client] = trained.updates.get(client, 0.0) + projected
+
+    def ask_candidates(self, slot: int, model: ArrayRecord, clients: Collection[ClientId]) -> Answers:
+        """Ask connected clients to evaluate the model that `slot` begins with, before anybody is elected for it."""
+        there = {client: node for client, node in self.clients.locate().items() if client in clients}
+        if not there:
+            return Answers()
+        config = ConfigRecord(dict(self.evaluate_config))  # plain Flower has no such evaluation: the strategy's stays
+        messages = self._evaluate_messages((slot - 1) * self.per_slot + 1, slot, model, config, there)
+        return exchange(self.grid, messages, timeout_s=self.timeout_s)
 
     def ask_to_evaluate(
         self,

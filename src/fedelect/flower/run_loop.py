@@ -36,7 +36,7 @@ from fedelect.flower.saves import (
 from fedelect.flower.settings import SlotSettings
 from fedelect.loop import skipped_record
 from fedelect.records import RunWriter, SlotRecord
-from fedelect.vocabulary import ClientId, Selection
+from fedelect.vocabulary import Selection
 
 EvaluateFunction = Callable[[int, ArrayRecord], MetricRecord | None]
 """Flower's central evaluation: (round, model) -> metrics."""
@@ -206,9 +206,9 @@ class RunLoop:
         clients, needed, begun = self._rounds.clients, self._source.needed, time.monotonic()
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
         usable = self._backoff.filter(list(there), slot, needed=self._writer.header.budget)
-        left_out: tuple[ClientId, ...] = ()
-        if self._writer.header.framework == "fa":  # peers elect whom they like
-            left_out = tuple(client for client in there if client not in usable)
+        if self._writer.header.framework == "da":
+            usable = list(there)  # peers elect whom they like
+        left_out = tuple(client for client in there if client not in usable)
         if left_out:
             LOG.info("slot %d: left out after failures: %s", slot, clients.list_names(left_out))
         opened = OpenSlot(slot=slot, begun=begun, before=arrays, left_out=left_out, available=len(usable))

@@ -11,9 +11,9 @@ from fedelect.errors import ConfigurationError, StateError
 from fedelect.flower.exchange import LOG
 from fedelect.flower.opinions import list_metrics, strip_prefixes
 from fedelect.flower.rounds import SlotTraining
-from fedelect.vocabulary import ClientId, Floats, Signal
+from fedelect.vocabulary import UPDATE_SIZE, ClientId, Floats, Signal
 
-MEASURED: frozenset[Signal] = frozenset({"sizes", "seconds", "training_s", "upload_s"})
+MEASURED: frozenset[Signal] = frozenset({"sizes", "seconds", "training_s", "upload_s", "updates"})
 """Signals measured at the server, from training replies."""
 
 REPORTED: frozenset[Signal] = frozenset({"loss", "loss_rms"})
@@ -73,10 +73,18 @@ class SignalTracker:
             "training_s": forecast,
             "upload_s": np.where(known, 0.0, np.nan),
         }
+        if "updates" in self._wanted:
+            measured["updates"] = np.full((self._sizes.size, UPDATE_SIZE), np.nan)
+            for client, projected in trained.updates.items():
+                measured["updates"][client] = projected
         signals = {name: values for name, values in measured.items() if name in self._wanted}
         if self._wanted & REPORTED and replies:
             signals |= self._read_losses(replies)
         return signals
+
+    def read_reports(self, replies: Mapping[ClientId, Message]) -> dict[Signal, Floats]:
+        """Return the (N,) losses that candidates report before an election; nan for all others."""
+        return self._read_losses(replies) if replies else {}
 
     def _read_losses(self, replies: Mapping[ClientId, Message]) -> dict[Signal, Floats]:
         name = self._find_loss(replies.values())

@@ -89,7 +89,7 @@ class AbstractSlotStrategy(Strategy):
         grid: Grid,
         initial_arrays: ArrayRecord,
         num_rounds: int = 3,
-        timeout: float = 3600,
+        timeout: float | None = None,
         train_config: ConfigRecord | None = None,
         evaluate_config: ConfigRecord | None = None,
         evaluate_fn: EvaluateFunction | None = None,
@@ -101,7 +101,8 @@ class AbstractSlotStrategy(Strategy):
             grid: Flower's.
             initial_arrays: The initial model; a run that is gone on with keeps the one it was begun with.
             num_rounds: Rounds in all, a multiple of `rounds_per_slot`. A finished run given more rounds is extended.
-            timeout: Seconds to wait for the replies to one round of messages.
+            timeout: Seconds to wait for the replies to one round of messages; None leaves it to the inner strategy,
+                whose default on Flower is an hour.
             train_config: Sent to the clients with the model to train.
             evaluate_config: Likewise to evaluate.
             evaluate_fn: Central evaluation, after each round.
@@ -139,17 +140,21 @@ class AbstractSlotStrategy(Strategy):
             clients=clients,
             inner=InnerStrategy(self._strategy),
             per_slot=self._settings.rounds_per_slot,
-            timeout_s=timeout,
+            timeout_s=_TIMEOUT_S if timeout is None else timeout,
             quorum=self._settings.train_quorum,
+            sketch_seed=self._source.sketch_seed,
             evaluate_config=evaluate_config or ConfigRecord(),
         )
 
         def begin(evaluate: EvaluateFunction | None) -> Result:
-            given = {"train_config": train_config, "evaluate_config": evaluate_config, "evaluate_fn": evaluate}
+            given = {
+                "timeout": timeout,
+                "train_config": train_config,
+                "evaluate_config": evaluate_config,
+                "evaluate_fn": evaluate,
+            }
             passed: dict[str, Any] = {name: value for name, value in given.items() if value is not None} | more
-            return self._strategy.start(
-                grid=slot_grid, initial_arrays=initial, num_rounds=num_rounds, timeout=timeout, **passed
-            )
+            return self._strategy.start(grid=slot_grid, initial_arrays=initial, num_rounds=num_rounds, **passed)
 
         header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
         with open_run(run, header, extend=True) as writer:
@@ -359,4 +364,5 @@ class _AutoSelector:
     seed: int
 
 
+_TIMEOUT_S = 3600.0  # Flower's own default
 _SETTLED_S, _LOOK_EVERY_S = 3.0, 0.5  # nodes of one federation come within seconds

@@ -164,7 +164,11 @@ class RecordCheck:
         for name, values in per_client:
             if values is not None and len(values) != header.clients:
                 return f"{name} must have one value for each of the {header.clients} clients, got {len(values)}"
-        for name, named in (("failed", record.failed), ("left_out", record.left_out)):
+        for name, named in (
+            ("candidates", record.candidates),
+            ("failed", record.failed),
+            ("left_out", record.left_out),
+        ):
             if any(client >= header.clients for client in named):
                 return f"{name} names a client outside 0..{header.clients - 1}"
         if record.status != "done" and not record.note:

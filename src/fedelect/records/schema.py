@@ -23,7 +23,7 @@ SCHEMA_VERSION = 3
 
 READABLE_VERSIONS = (1, 2, 3)
 """Versions that can be read: earlier ones only lack fields. Version 1 has no `signals`; 1 and 2 have no `mean_opinion`,
-`available`, `failed`, `left_out`, `joined` and `measures`, and no `flaws` in the header."""
+`available`, `candidates`, `failed`, `left_out`, `joined` and `measures`, and no `flaws` in the header."""
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -69,6 +69,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         training_s: Forecast for the training in a round of the next slot, seconds.
         upload_s: Forecast for the upload, seconds.
         channel_db: Received SNR at the start of the next slot, dB.
+        contributions: Estimated share of each member of the cohort in what the slot gained.
     """
 
     loss: PerClient | None = None
@@ -78,6 +79,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     training_s: PerClient | None = None
     upload_s: PerClient | None = None
     channel_db: tuple[float | None, ...] | None = None
+    contributions: tuple[float | None, ...] | None = None
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -124,6 +126,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         exchange: How the beliefs were settled; None under federated analytics.
         signals: Other signals that the selector got; None if there were none.
         available: How many clients could be elected; None for all.
+        candidates: Clients that were asked to report before the election, sorted.
         failed: Clients whose training failed (error, time-out, refused update), sorted; a lost upload is no failure.
         left_out: Clients that were left out after failures, sorted.
         joined: (client, name) of clients seen for the first time, where names are not known beforehand.
@@ -149,6 +152,7 @@ class SlotRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     exchange: Exchange | None = None
     signals: Signals | None = None
     available: Count | None = None
+    candidates: tuple[Count, ...] = ()
     failed: tuple[Count, ...] = ()
     left_out: tuple[Count, ...] = ()
     joined: tuple[tuple[Count, str], ...] = ()

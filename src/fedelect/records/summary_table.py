@@ -165,6 +165,8 @@ def _measures_block(rows: Sequence[SelectorSummary]) -> Block | None:
     }
     columns = {name: ["-" if one is None else figure(one) for one in measured] for name, figure in figures.items()}
     shown = {name: cells for name, cells in columns.items() if set(cells) != {"-"}}
+    if all(one is None or one.accuracy_at_equal_bytes == one.final_accuracy for one in measured):
+        shown.pop("at equal bytes", None)  # all sent as much
     cells = tuple((row.label, *line) for row, line in zip(rows, zip(*shown.values(), strict=True), strict=True))
     return Block(("clean accuracy", *shown), cells, MEASURES_CAPTION)
 

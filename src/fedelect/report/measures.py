@@ -32,15 +32,12 @@ def render_measures(analyses: Sequence[RunAnalysis]) -> str:
 
 
 def _table(analyses: Sequence[RunAnalysis], name: str, columns: dict[str, Callable[[MeasureSummary], str]]) -> str:
-    """The columns in which some selector has a figure; empty if there is none."""
-    measured = [one.measured for _, one, _ in each_selector(analyses) if one.measured is not None]
-    shown = {head: cell for head, cell in columns.items() if any(cell(one) != NOTHING for one in measured)}
+    """The selectors that were measured, and the columns in which one has a figure; empty if there is none."""
+    measured = {key: one.measured for _, one, key in each_selector(analyses) if one.measured is not None}
+    shown = {head: cell for head, cell in columns.items() if any(cell(one) != NOTHING for one in measured.values())}
     if not shown:
         return ""
-    rows = [
-        render_row(key, [NOTHING if one.measured is None else cell(one.measured) for cell in shown.values()])
-        for _, one, key in each_selector(analyses)
-    ]
+    rows = [render_row(key, [cell(one) for cell in shown.values()]) for key, one in measured.items()]
     return render_table(name, ["selector", *shown], rows)
 
 

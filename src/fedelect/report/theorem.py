@@ -59,8 +59,8 @@ class Bound:
 
 
 def find_oracle(run: RunData) -> Oracle | None:
-    """Find the oracle of a run; None before the first opinion."""
-    if not run.cohorts:
+    """Find the oracle of a run; None before the first opinion, and where opinions rise with any cohort (warm runs)."""
+    if not run.cohorts or run.told_gains:
         return None
     label = best_fixed(run.table)
     if label is not None:

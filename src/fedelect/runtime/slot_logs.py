@@ -12,7 +12,7 @@ import msgspec
 
 from fedelect.equations.beliefs import outcome_of
 from fedelect.federation import Engine, versions_of
-from fedelect.loop import opinions_on
+from fedelect.measurement import opinions_on
 from fedelect.records import Exchange, RunHeader, SelectorEntry, SlotRecord, create_provenance, from_array
 from fedelect.runtime.host_messages import SLOTS_NAME, SlotLog, decode_logs
 from fedelect.runtime.roster import Roster

@@ -1,5 +1,6 @@
 """Scenarios: configuration, data shares, positions, links and channels; built once, read only."""
 
+from fedelect.scenario.availability import Availability, AvailabilityConfig, Mask, most_available
 from fedelect.scenario.config import (
     BeliefsConfig,
     ChannelConfig,
@@ -14,12 +15,15 @@ from fedelect.scenario.flaws import FlawsConfig
 from fedelect.scenario.hard import HardConfig
 from fedelect.scenario.presets import PRESETS, preset
 from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, draw_failures, simulated_signals
+from fedelect.scenario.survey import SurveyConfig, SurveySample, draw_survey
 from fedelect.scenario.system import SystemConfig
 from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
 from fedelect.scenario.topology import Topology, draw_topology
 
 __all__ = [
     "PRESETS",
+    "Availability",
+    "AvailabilityConfig",
     "BeliefsConfig",
     "ChannelConfig",
     "DataConfig",
@@ -27,9 +31,12 @@ __all__ = [
     "DriftConfig",
     "FlawsConfig",
     "HardConfig",
+    "Mask",
     "ModelConfig",
     "Scenario",
     "ScenarioConfig",
+    "SurveyConfig",
+    "SurveySample",
     "SystemConfig",
     "Topology",
     "TopologyConfig",
@@ -37,7 +44,9 @@ __all__ = [
     "change_scenario",
     "draw_arrivals",
     "draw_failures",
+    "draw_survey",
     "draw_topology",
+    "most_available",
     "parse_scenario",
     "preset",
     "scenario_toml",

@@ -12,11 +12,13 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fedelect.errors import BudgetError, ConfigurationError
+from fedelect.scenario.availability import AvailabilityConfig
 from fedelect.scenario.drift import DriftConfig
 from fedelect.scenario.flaws import FlawsConfig, Members, check_members, list_kinds
 from fedelect.scenario.hard import HardConfig
 from fedelect.scenario.keys import LARGEST
 from fedelect.scenario.keys import describe_key as _key
+from fedelect.scenario.survey import SurveyConfig
 from fedelect.scenario.system import SystemConfig
 
 LINEAR_KINDS = ("svm", "softmax")
@@ -201,11 +203,19 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     flaws: FlawsConfig | UnsetType = UNSET
     hard: HardConfig | UnsetType = UNSET
     drift: DriftConfig | UnsetType = UNSET
+    availability: AvailabilityConfig | UnsetType = UNSET
+    survey: SurveyConfig | UnsetType = UNSET
 
     @property
     def special_clients(self) -> dict[str, Members]:
         """Tables about some of the clients, by kind of flaw; the hard ones, who have none, are the last."""
         return list_kinds(self.flaws) | ({} if self.hard is UNSET else {"hard": self.hard})
+
+    @property
+    def measured(self) -> bool:
+        """Whether slots are measured: in a warm start, and wherever clients are flawed, hard, away or not all asked."""
+        tables = (self.flaws, self.hard, self.drift, self.availability, self.survey)
+        return self.start == "warm" or any(table is not UNSET for table in tables)
 
     def __post_init__(self) -> None:
         for field in msgspec.structs.fields(self):

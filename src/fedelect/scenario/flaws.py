@@ -36,7 +36,7 @@ class Members(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class _WrongData(Members, frozen=True, kw_only=True, forbid_unknown_fields=True):
     clean_test: Annotated[
         bool,
-        describe_key("whether their own test shares are clean; if not, their opinions are wrong, too", "a boolean"),
+        describe_key("whether their own test shares are clean; if not, their opinions are wrong, too", "true or false"),
     ] = True
 
 
@@ -133,12 +133,11 @@ def draw_members(tables: Mapping[str, Members], clients: int, *, seed: int, draw
         if table.clients is not UNSET:
             drawn[kind] = tuple(sorted(table.clients))
             taken.update(table.clients)
-    for kind, table in tables.items():
-        if table.share is not UNSET:
-            order = stream(seed, "flaws", draw, kind).permutation(clients).tolist()
-            free = [client for client in order if client not in taken]
-            drawn[kind] = tuple(sorted(free[: _count(table.share, clients)]))
-            taken.update(drawn[kind])
+    for kind, count in _count_drawn(tables, clients).items():
+        order = stream(seed, "flaws", draw, kind).permutation(clients).tolist()
+        free = [client for client in order if client not in taken]
+        drawn[kind] = tuple(sorted(free[:count]))
+        taken.update(drawn[kind])
     return {kind: drawn[kind] for kind in tables}
 
 
@@ -152,20 +151,14 @@ def check_members(tables: Mapping[str, Members], clients: int) -> None:
     Raises:
         ConfigurationError: They do not.
     """
-    named: set[int] = set()
     for key, table in tables.items():
         if (table.share is UNSET) == (table.clients is UNSET):
             got = "neither share nor clients" if table.share is UNSET else "both share and clients"
             raise ConfigurationError(f"{key}: got {got}; allowed: one of the two")
         if table.clients is not UNSET:
             _check_list(f"{key}.clients", table.clients, clients)
-            named.update(table.clients)
-        elif not _count(table.share, clients):
-            raise ConfigurationError(
-                f"{key}.share: got {table.share}, which of {clients} clients is nobody; allowed: a larger share, or a "
-                f"list `clients`"
-            )
     shares = {key: table.share for key, table in tables.items() if table.share is not UNSET}
+    named = _name_clients(tables)
     total = sum(shares.values()) + len(named) / clients
     if shares and total > 1.0 + 1e-9:
         listed = [f"{key}.share = {share}" for key, share in shares.items()]
@@ -174,6 +167,12 @@ def check_members(tables: Mapping[str, Members], clients: int) -> None:
             f"{' and '.join(listed)} are {total:.4g} of the clients together; allowed: at most 1, for kinds with a "
             f"share take different clients"
         )
+    for key, count in _count_drawn(tables, clients).items():
+        if not count:
+            raise ConfigurationError(
+                f"{key}.share: got {shares[key]}, which of {clients} clients is nobody; allowed: a larger share, or a "
+                f"list `clients`"
+            )
 
 
 def _check_list(key: str, listed: tuple[int, ...], clients: int) -> None:
@@ -184,7 +183,16 @@ def _check_list(key: str, listed: tuple[int, ...], clients: int) -> None:
         raise ConfigurationError(f"{key}: got {list(listed)}; allowed: one or more different clients")
 
 
-def _count(share: float | UnsetType, clients: int) -> int:
-    """Clients that a share makes, rounded."""
-    assert share is not UNSET
-    return int(share * clients + 0.5)
+def _name_clients(tables: Mapping[str, Members]) -> set[int]:
+    return {client for table in tables.values() if table.clients is not UNSET for client in table.clients}
+
+
+def _count_drawn(tables: Mapping[str, Members], clients: int) -> dict[str, int]:
+    """Clients that each share makes, rounded; where that is too many together, those rounded up most get one less."""
+    exact = {kind: table.share * clients for kind, table in tables.items() if table.share is not UNSET}
+    counts = {kind: int(share + 0.5) for kind, share in exact.items()}
+    excess = sum(counts.values()) + len(_name_clients(tables)) - clients
+    by_gain = sorted(counts, key=lambda kind: exact[kind] - counts[kind])
+    for kind in by_gain[: max(0, excess)]:
+        counts[kind] -= 1
+    return counts

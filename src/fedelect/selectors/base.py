@@ -1,8 +1,8 @@
 """The selector contract: `ask` for a cohort, `tell` the feedback.
 
 A selector is a pure state machine: no clock, no files, no randomness but the streams named by its seed and the slot.
-`ask`, `tell`, `abandon`, `state` and `restore` are the same for all selectors. A selector supplies `_choose`, what it
-needs of `_learn`, `_abandon`, `_memory` and `_recall`, and the names of its per-client arrays.
+`ask`, `tell`, `abandon`, `skip`, `state` and `restore` are the same for all selectors. A selector supplies `_choose`,
+what it needs of `_learn`, `_abandon`, `_memory` and `_recall`, and the names of its per-client arrays.
 """
 
 from abc import ABC, abstractmethod
@@ -28,6 +28,7 @@ from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.parameters import record_arguments, records_arguments
 from fedelect.vocabulary import (
+    EXTRA_SIGNALS,
     SIGNALS,
     Cohort,
     Feedback,
@@ -46,14 +47,24 @@ Available = NDArray[np.bool_] | None
 Choice = tuple[Cohort, tuple[float, ...]]
 """A sorted cohort and its winning indices (see `Selection.indices`); `()` where no index was used."""
 
-_HOOKS = {"ask": "_choose", "tell": "_learn", "abandon": "_abandon", "state": "_memory", "restore": "_recall"}
+_HOOKS = {
+    "candidates": "_propose",
+    "ask": "_choose",
+    "tell": "_learn",
+    "abandon": "_abandon",
+    "state": "_memory",
+    "restore": "_recall",
+}
 
 
 def _check_signals(kind: "type[AbstractSelector]") -> None:
     """Raise SelectorError if a class names a signal that does not exist, or one as needed and as optional."""
-    unknown = sorted((kind.needs | kind.uses) - set(SIGNALS))
+    unknown = sorted((kind.needs | kind.uses | kind.asks) - set(SIGNALS))
     if unknown:
         raise SelectorError(f"{kind.__name__} names the signal {unknown[0]!r}; there are {', '.join(SIGNALS)}")
+    unfit = sorted(kind.asks - EXTRA_SIGNALS.keys())
+    if unfit:
+        raise SelectorError(f"{kind.__name__} asks candidates for {unfit[0]!r}; they report extra signals only")
     both = sorted(kind.needs & kind.uses)
     if both:
         raise SelectorError(
@@ -95,6 +106,7 @@ class AbstractSelector(ABC):
       `fedelect.vocabulary.EXTRA_SIGNALS`). Only FL&FA has a server that sees "reward" and the extra signals; only
       FL&DA has "beliefs". A selector that needs what a framework lacks is refused there.
     - `uses`: optional signals. A driver gives those it has; `_learn` finds None in place of the others.
+    - `asks`: extra signals that candidates report before `ask` (see `candidates`).
     - `initial_arrays`: name -> initial value of each per-client array.
     - `advice`: one line on when to choose it.
     - `version`: raised when the meaning of the saved state changes.
@@ -115,6 +127,7 @@ class AbstractSelector(ABC):
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
     uses: ClassVar[frozenset[Signal]] = frozenset()
+    asks: ClassVar[frozenset[Signal]] = frozenset()
     initial_arrays: ClassVar[Mapping[str, float]] = {}
     advice: ClassVar[str] = ""
     version: ClassVar[int] = 1
@@ -148,55 +161,84 @@ class AbstractSelector(ABC):
         }
         self._slot = 0
         self._open: Selection | None = None
+        self._reported: frozenset[Signal] = frozenset()  # signals reported before the open selection was made
 
-    def ask(self, available: Iterable[int] | None = None) -> Selection:
+    def candidates(self, available: Iterable[int] | None = None) -> Cohort | None:
+        """Clients that should report the signals in `asks` before the next `ask`, sorted; None if there are none.
+
+        A driver that can asks them about the current global model and passes the answers to `ask`, with the same
+        `available`. Nothing changes: called again, it names the same clients. With a selection open it is None.
+
+        Args:
+            available: As in `ask`.
+        """
+        if self._open is not None or not self.asks:
+            return None
+        mask = self._mask(available)
+        proposed = self._propose(self._slot + 1, mask)
+        if proposed is not None:
+            self._check_cohort(proposed, mask, proposed=True)
+        return proposed
+
+    def ask(self, available: Iterable[int] | None = None, *, reports: Feedback | None = None) -> Selection:
         """Choose the cohort of the next slot; return the open selection again if there is one.
 
         Args:
             available: Numbers of the available clients, at least `budget` of them; None means all.
+            reports: What the `candidates` reported; nan for all others and for those that did not answer. A signal
+                in `needs` that was reported need not be told after the slot. None: nobody was asked.
         """
         if self._open is not None:
             return self._open
         mask = self._mask(available)
         slot = self._slot + 1
+        if reports is not None:
+            self._check_sizes(reports, "ask() takes reports as a Feedback")
         try:
-            cohort, indices = self._choose(slot, mask)
+            if reports is None:
+                cohort, indices = self._choose(slot, mask)
+            else:
+                cohort, indices = self._choose_reported(slot, mask, reports)
         except NoElection:
             self._slot = slot  # the clients held the election; its slot is gone
             raise
         self._check_cohort(cohort, mask)
         self._slot = slot
         self._open = Selection(slot, cohort, indices)
+        self._reported = frozenset(name for name in self.asks if getattr(reports, name, None) is not None)
         return self._open
 
     def tell(self, selection: Selection, feedback: Feedback) -> None:
         """Close the open selection with its feedback, and learn from it."""
         self._check_open(selection)
-        if not isinstance(feedback, Feedback):
-            raise FeedbackError(f"tell() takes a Feedback, got {type(feedback).__name__}")
-        for name, values in feedback.per_client().items():
-            if values.size != self.clients:
-                raise FeedbackError(f"{name} has {values.size} values but there are {self.clients} clients")
-        missing = [signal for signal in self.needs if getattr(feedback, signal) is None]
+        self._check_sizes(feedback, "tell() takes a Feedback")
+        missing = [signal for signal in self.needs - self._reported if getattr(feedback, signal) is None]
         if missing:
             raise MissingSignalError(
                 f"{type(self).__name__} needs {' and '.join(map(repr, sorted(missing)))}, which this feedback lacks; "
                 f"give it, or close the slot with abandon()"
             )
         self._change_arrays(lambda: self._learn(selection, feedback))
-        self._open = None
+        self._open, self._reported = None, frozenset()
 
     def abandon(self, selection: Selection) -> None:
         """Close the open selection without feedback. Its slot number is not used again."""
         self._check_open(selection)
         self._change_arrays(lambda: self._abandon(selection))
-        self._open = None
+        self._open, self._reported = None, frozenset()
+
+    def skip(self) -> None:
+        """Let the next slot pass without an election, for too few clients are there. Its number is not used again."""
+        if self._open is not None:
+            raise StaleSelectionError(f"slot {self._open.slot} is open; answer it, or close it with abandon()")
+        self._slot += 1
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON-able values; long arrays are packed (see `fedelect.rules.packing`)."""
         selection, chosen = self._open, None
         if selection is not None:
             chosen = {"cohort": list(selection.cohort), "indices": list(selection.indices)}
+            chosen |= {"reported": sorted(self._reported)} if self._reported else {}
         arrays = {name: pack(values, "<f8") for name, values in self.arrays.items()}
         return {
             "selector": type(self).__name__,
@@ -227,6 +269,7 @@ class AbstractSelector(ABC):
                 cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
                 selector._check_cohort(cohort, None)
                 selector._open = Selection(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
+                selector._reported = cls.asks & frozenset(state["open"].get("reported", ()))
             memory = state["memory"]
             for array in selector.arrays:
                 selector.arrays[array] = unpack(memory[array], "<f8", size=selector.clients, what=array)
@@ -240,6 +283,14 @@ class AbstractSelector(ABC):
     @abstractmethod
     def _choose(self, slot: int, available: Available) -> Choice:
         """Choose the cohort of `slot` out of the available clients. Must not change what is saved."""
+
+    def _propose(self, slot: int, available: Available) -> Cohort | None:
+        """Clients to ask for the signals in `asks` before `slot`, sorted. Must not change what is saved."""
+        return None
+
+    def _choose_reported(self, slot: int, available: Available, reports: Feedback) -> Choice:
+        """Choose as `_choose` does, knowing what the candidates reported; without this hook the same."""
+        return self._choose(slot, available)
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         """Learn from checked feedback. If it raises, the arrays are put back; other memory must be unchanged."""
@@ -297,13 +348,26 @@ class AbstractSelector(ABC):
             if not values.flags.writeable:  # one of the feedback's own arrays
                 self.arrays[name] = values.copy()
 
-    def _check_cohort(self, cohort: Cohort, available: Available) -> None:
-        """Raise SelectorError unless `cohort` is a sorted tuple of `budget` distinct available clients, plain ints."""
-        plain = type(cohort) is tuple and len(cohort) == self.budget and set(map(type, cohort)) == {int}
+    def _check_sizes(self, feedback: Feedback, rule: str) -> None:
+        if not isinstance(feedback, Feedback):
+            raise FeedbackError(f"{rule}, got {type(feedback).__name__}")
+        rows = {} if feedback.updates is None else {"updates": feedback.updates}
+        for name, values in (feedback.per_client() | rows).items():
+            if len(values) != self.clients:
+                raise FeedbackError(f"{name} has {len(values)} values but there are {self.clients} clients")
+
+    def _check_cohort(self, cohort: Cohort, available: Available, *, proposed: bool = False) -> None:
+        """Raise SelectorError unless `cohort` is a sorted tuple of distinct available clients, plain ints.
+
+        There must be `budget` of them, or, if only `proposed` as candidates, at least one.
+        """
+        plain = type(cohort) is tuple and set(map(type, cohort)) == {int} and (proposed or len(cohort) == self.budget)
         sound = plain and list(cohort) == sorted(set(cohort)) and cohort[0] >= 0 and cohort[-1] < self.clients
         if not sound or (available is not None and not available[list(cohort)].all()):
+            did, what = ("proposed", "candidates are a") if proposed else ("elected", "a cohort is a")
+            count = "" if proposed else f"{self.budget} "
             raise SelectorError(
-                f"{type(self).__name__} elected {cohort!r}; a cohort is a sorted tuple of {self.budget} distinct "
+                f"{type(self).__name__} {did} {cohort!r}; {what} sorted tuple of {count}distinct "
                 f"clients (plain ints) out of those available in 0..{self.clients - 1}"
             )
 

@@ -20,7 +20,7 @@ from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine
 from fedelect.loop import FrameworkName, check_fits
 from fedelect.protocol.configuration import MEMORY
 from fedelect.records import ORACLE
-from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario
+from fedelect.scenario import Dataset, Scenario, ScenarioConfig, build_scenario, most_available
 from fedelect.seeds import derive
 from fedelect.selectors import AbstractSelector, Make, RandomAmong, SelectorSpec, recommended
 from fedelect.simulator.network import LinkConditions
@@ -69,6 +69,12 @@ class Plan:
         for name, value in (("slots", self.slots), ("trials", self.trials)):
             if value < 1:
                 raise ConfigurationError(f"{name} must be at least 1, got {value}")
+        most = most_available(self.config.availability, self.config.clients, slots=self.slots)
+        if most < self.config.budget:
+            raise ConfigurationError(
+                f"availability: at most {most} of the {self.config.clients} clients are ever there in {self.slots} "
+                f"slots, but a cohort takes {self.config.budget}; let more be there, or lower `budget`"
+            )
 
     def build_selector(self, spec: SelectorSpec, scenario: Scenario, trial: int) -> AbstractSelector:
         """Build the selector of `spec` for one trial in one world."""

@@ -20,7 +20,7 @@ from fedelect.analytics import OpinionFunction
 from fedelect.atlas import Atlas, AtlasEngine
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
-from fedelect.loop import opinions_on
+from fedelect.measurement import opinions_on
 from fedelect.records import RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector

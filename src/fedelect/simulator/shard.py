@@ -39,10 +39,11 @@ class TrialSave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ReplicaSaves(msgspec.Struct, frozen=True):
-    """For each selector, in the plan's order, its state and its model (array bytes) or None."""
+    """For each selector, in the plan's order, its state, its model (array bytes) or None, and its `SlotMemory`."""
 
     states: list[dict[str, Any]]
     models: list[bytes | None]
+    memories: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,7 @@ class Shard:
             seed=self._plan.seed,
             engine=self._engine,
             opinion=self._opinion,
+            last=behind + 1 == self._plan.slots,
         )
         self._slots.update(dict.fromkeys(trials, behind + 1))
         return records
@@ -209,10 +211,11 @@ class Shard:
             saved = msgspec.json.decode(save.replicas, type=_ReplicaSaves)
         except msgspec.MsgspecError as error:
             raise unreadable_checkpoint(error) from error
-        if not len(replicas) == len(saved.states) == len(saved.models):
+        if not len(replicas) == len(saved.states) == len(saved.models) == len(saved.memories):
             raise unreadable_checkpoint(f"{len(saved.states)} states for {len(replicas)} selectors")
-        for replica, state, model in zip(replicas, saved.states, saved.models, strict=True):
+        for replica, state, model, memory in zip(replicas, saved.states, saved.models, saved.memories, strict=True):
             replica.selector = type(replica.selector).restore(state)
+            replica.memory.restore(memory)
             if model is not None:
                 like = self._engine.initial_model(replica.scenario)
                 replica.model = np.frombuffer(model, dtype=like.dtype).reshape(like.shape)
@@ -222,6 +225,7 @@ def _encode(replicas: Sequence[Replica]) -> msgspec.Raw:
     saved = _ReplicaSaves(
         states=[replica.selector.state() for replica in replicas],
         models=[None if replica.model is None else replica.model.tobytes() for replica in replicas],
+        memories=[replica.memory.state() for replica in replicas],
     )
     return msgspec.Raw(msgspec.json.encode(saved))
 

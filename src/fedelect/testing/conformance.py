@@ -17,7 +17,9 @@ import numpy as np
 from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, SelectorSpec
-from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Selection, Signal
+from fedelect.testing.requirements import ConformanceError, refused, require, require_cohort, through_json
+from fedelect.testing.sample_feedback import feedback_by_worth, noisy_extra, noisy_feedback, noisy_reports
+from fedelect.vocabulary import SIGNALS, Cohort, Feedback, Floats, Selection, Signal
 
 Factory = Callable[[int, int, int], AbstractSelector]
 """Builds a fresh selector for (clients, budget, seed)."""
@@ -26,10 +28,6 @@ Check = Callable[[Factory], str]
 """Tries a selector and returns a sentence on what was tried."""
 
 CLIENTS, BUDGET, SLOTS = 7, 3, 24
-
-
-class ConformanceError(AssertionError):
-    """A selector breaks the contract; the message names the check and says how."""
 
 
 class ConformanceReport(tuple[str, ...]):
@@ -88,7 +86,9 @@ def selector_checks() -> list[Check]:
         check_missing_opinions_are_accepted,
         check_optional_signals_may_be_missing,
         check_only_available_clients_are_chosen,
+        check_candidates_may_report_before_an_ask,
         check_abandoned_slots_are_not_reused,
+        check_skipped_slots_are_not_reused,
         check_inputs_are_not_aliased,
         check_renaming_clients_changes_only_names,
     ]
@@ -101,9 +101,9 @@ def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> str:
         selector = _built(factory, clients, budget, seed=3)
         for slot in range(1, SLOTS + 1):
             selection = selector.ask()
-            _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
-            _require_cohort(selection.cohort, clients, budget)
-            selector.tell(selection, _feedback(selection, clients))
+            require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+            require_cohort(selection.cohort, clients, budget)
+            selector.tell(selection, noisy_feedback(selection, clients))
     return f"Cohorts: K distinct clients, sorted, in {SLOTS} slots of (N, K) = (7, 3), (6, 6), (1, 1) and (5, 1)."
 
 
@@ -112,8 +112,8 @@ def check_an_open_ask_is_asked_again(factory: Factory) -> str:
     """With a selection open, `ask` returns it again, whichever clients are available."""
     selector = _built(factory, CLIENTS, BUDGET, seed=3)
     first = selector.ask()
-    _require(selector.ask() == first, "a second ask() before tell() gave another cohort")
-    _require(selector.ask(range(CLIENTS)) == first, "ask(available) with an ask open did not return the open ask")
+    require(selector.ask() == first, "a second ask() before tell() gave another cohort")
+    require(selector.ask(range(CLIENTS)) == first, "ask(available) with an ask open did not return the open ask")
     return "Open selection: ask() before tell() returns it again, with and without `available`."
 
 
@@ -121,7 +121,7 @@ def check_an_open_ask_is_asked_again(factory: Factory) -> str:
 def check_a_seed_repeats(factory: Factory) -> str:
     """The same seed and feedback give the same cohorts."""
     first, second = (_cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS) for _ in range(2))
-    _require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
+    require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
     return f"Seed: the same seed and feedback give the same cohorts in {SLOTS} slots, N = {CLIENTS}, K = {BUDGET}."
 
 
@@ -143,7 +143,7 @@ def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
     kind, state = type(selector), json.dumps(selector.state())
     if kind.__module__ == "__main__":
         return "Other process: not tried, for a class of a script or notebook cannot be imported; move it to a module."
-    _require("<locals>" not in kind.__qualname__, f"{kind.__qualname__} cannot be imported; define it in a module")
+    require("<locals>" not in kind.__qualname__, f"{kind.__qualname__} cannot be imported; define it in a module")
     done = subprocess.run(
         [sys.executable, "-c", _IN_ANOTHER_PROCESS, json.dumps(sys.path), kind.__module__, kind.__qualname__],
         input=state,
@@ -152,9 +152,9 @@ def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
         env=os.environ | {"PYTHONHASHSEED": "4242"},
         check=False,
     )
-    _require(done.returncode == 0, f"another process could not restore the selector: {done.stderr.strip()}")
+    require(done.returncode == 0, f"another process could not restore the selector: {done.stderr.strip()}")
     here = [list(cohort) for cohort in _cohorts(selector, SLOTS)]
-    _require(json.loads(done.stdout) == here, "another process elected other cohorts from the same state")
+    require(json.loads(done.stdout) == here, "another process elected other cohorts from the same state")
     return f"Other process: restored there, with another hash seed, it elects the same cohorts in {SLOTS} slots."
 
 
@@ -164,13 +164,13 @@ def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> str:
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for _ in range(SLOTS):
         for _ in ("closed", "open"):
-            twin = type(selector).restore(_through_json(selector.state()))
-            _require(twin.state() == selector.state(), "a restored selector has another state than the one saved")
+            twin = type(selector).restore(through_json(selector.state()))
+            require(twin.state() == selector.state(), "a restored selector has another state than the one saved")
             selection = selector.ask()
-            _require(twin.ask() == selection, f"in slot {selection.slot} the restored selector elected another cohort")
-            twin.tell(selection, _feedback(selection, CLIENTS))
-        selector.tell(selection, _feedback(selection, CLIENTS))
-        _require(
+            require(twin.ask() == selection, f"in slot {selection.slot} the restored selector elected another cohort")
+            twin.tell(selection, noisy_feedback(selection, CLIENTS))
+        selector.tell(selection, noisy_feedback(selection, CLIENTS))
+        require(
             twin.state() == selector.state(), f"after slot {selection.slot} the restored selector had learnt otherwise"
         )
     return f"Restore: in each of {SLOTS} slots, before and after ask(), the state survives JSON and goes on exactly."
@@ -181,16 +181,16 @@ def check_stale_asks_are_refused(factory: Factory) -> str:
     """A repeated, forged or missing ask raises StaleSelectionError and changes nothing."""
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     old = selector.ask()
-    selector.tell(old, _feedback(old, CLIENTS))
-    _refused(selector, StaleSelectionError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a repeated tell")
+    selector.tell(old, noisy_feedback(old, CLIENTS))
+    refused(selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a repeated tell")
     selection = selector.ask()
-    _refused(selector, StaleSelectionError, lambda: selector.tell(old, _feedback(old, CLIENTS)), "a stale ask")
+    refused(selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a stale ask")
     forged = Selection(selection.slot, tuple(range(CLIENTS - BUDGET, CLIENTS)), (0.123,))
-    _refused(
-        selector, StaleSelectionError, lambda: selector.tell(forged, _feedback(selection, CLIENTS)), "a forged ask"
+    refused(
+        selector, StaleSelectionError, lambda: selector.tell(forged, noisy_feedback(selection, CLIENTS)), "a forged ask"
     )
-    _refused(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
-    selector.tell(selection, _feedback(selection, CLIENTS))
+    refused(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
+    selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return "Stale selections: a repeated, an old and a forged one are refused and change nothing."
 
 
@@ -200,12 +200,10 @@ def check_unfit_feedback_changes_nothing(factory: Factory) -> str:
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     selection = selector.ask()
     short = Feedback(opinions=np.full(CLIENTS - 1, 0.5), beliefs=np.ones(CLIENTS - 1), reward=0.5)
-    _refused(selector, FeedbackError, lambda: selector.tell(selection, short), "feedback for too few clients")
+    refused(selector, FeedbackError, lambda: selector.tell(selection, short), "feedback for too few clients")
     if selector.needs:
-        _refused(
-            selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs"
-        )
-    selector.tell(selection, _feedback(selection, CLIENTS))
+        refused(selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs")
+    selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return "Unfit feedback: too few clients, or a needed signal missing, is refused and changes nothing."
 
 
@@ -215,16 +213,16 @@ def check_missing_opinions_are_accepted(factory: Factory) -> str:
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         selection = selector.ask()
-        full = _feedback(selection, CLIENTS)
+        full = noisy_feedback(selection, CLIENTS)
         assert full.opinions is not None and full.beliefs is not None
         silent = stream(5, "conformance-silent", slot).random(CLIENTS) < 0.4
         silent[slot % CLIENTS] = False
         opinions, beliefs = np.where(silent, np.nan, full.opinions), np.where(silent, np.nan, full.beliefs)
-        extra: dict[str, Any] = {
-            name: np.where(silent, np.nan, said) for name, said in _extra(selection, CLIENTS).items()
-        }
+        extra = noisy_extra(selection, CLIENTS)
+        for values in extra.values():
+            values[silent] = np.nan
         selector.tell(selection, Feedback(opinions=opinions, beliefs=beliefs, **extra))
-        _require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
+        require_cohort(selector.ask().cohort, CLIENTS, BUDGET)
     return f"Missing values: about 40 % of the clients silent in each of {SLOTS} slots."
 
 
@@ -239,10 +237,10 @@ def check_optional_signals_may_be_missing(factory: Factory) -> str:
         selector = _built(factory, CLIENTS, BUDGET, seed=5)
         for slot in range(1, SLOTS + 1):
             selection = selector.ask()
-            _require_cohort(selection.cohort, CLIENTS, BUDGET)
-            selector.tell(selection, _only(odd if slot % 2 else even, _feedback(selection, CLIENTS)))
-            twin = type(selector).restore(_through_json(selector.state()))
-            _require(twin.ask() == selector.ask(), f"told {sorted(odd)}, a restored selector elected another cohort")
+            require_cohort(selection.cohort, CLIENTS, BUDGET)
+            selector.tell(selection, _only(odd if slot % 2 else even, noisy_feedback(selection, CLIENTS)))
+            twin = type(selector).restore(through_json(selector.state()))
+            require(twin.ask() == selector.ask(), f"told {sorted(odd)}, a restored selector elected another cohort")
     tried = f"and {', '.join(uses)} there, missing, or coming and going" if uses else "for it uses no others"
     return f"Optional signals: the needed ones suffice in {SLOTS} slots, {tried}."
 
@@ -261,16 +259,45 @@ def check_only_available_clients_are_chosen(factory: Factory) -> str:
         rng = stream(5, "conformance-available", slot)
         there = rng.permutation(CLIENTS)[: int(rng.integers(BUDGET, CLIENTS + 1))].tolist()
         few = there[: BUDGET - 1]
-        _refused(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
+        refused(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
         selection = selector.ask(there)
-        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
-        _require_cohort(selection.cohort, CLIENTS, BUDGET)
-        _require(
+        require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        require_cohort(selection.cohort, CLIENTS, BUDGET)
+        require(
             set(selection.cohort) <= set(there),
             f"cohort {selection.cohort} has clients that are not available: {there}",
         )
-        selector.tell(selection, _feedback(selection, CLIENTS))
+        selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return f"Availability: in {SLOTS} slots only available clients are elected, and too few of them are refused."
+
+
+@_named
+def check_candidates_may_report_before_an_ask(factory: Factory) -> str:
+    """Candidates are available clients, named again when asked again; some may be silent, and nobody need be asked."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    if not selector.asks:
+        require(selector.candidates() is None, "it names candidates but no signal in `asks`")
+        return "Candidates: nobody is asked before an ask, for `asks` is empty."
+    for slot in range(1, SLOTS + 1):
+        rng = stream(5, "conformance-candidates", slot)
+        there = rng.permutation(CLIENTS)[: int(rng.integers(BUDGET, CLIENTS + 1))].tolist()
+        before = selector.state()
+        named = selector.candidates(there)
+        require(selector.candidates(there) == named, "called again, candidates() named other clients")
+        require(selector.state() == before, "candidates() changed the selector's state")
+        require(set(named or ()) <= set(there), f"candidates {named} are not all available: {there}")
+        reports = None if named is None or slot % 3 == 0 else noisy_reports(named, slot, CLIENTS, selector.asks)
+        twin = type(selector).restore(through_json(before))
+        selection = selector.ask(there, reports=reports)
+        require_cohort(selection.cohort, CLIENTS, BUDGET)
+        require(set(selection.cohort) <= set(there), f"cohort {selection.cohort} is not available: {there}")
+        require(twin.ask(there, reports=reports) == selection, "with the same reports it elected another cohort")
+        require(selector.candidates(there) is None, "with a selection open, candidates() named clients to ask")
+        told = selector.needs if reports is None else selector.needs - selector.asks
+        selector = type(selector).restore(through_json(selector.state()))  # what was reported need not be told
+        selector.tell(selection, _only(told, noisy_feedback(selection, CLIENTS)))
+    asked = " and ".join(sorted(selector.asks))
+    return f"Candidates: in {SLOTS} slots they report {asked} before the ask, some silent, in some slots nobody asked."
 
 
 @_named
@@ -279,12 +306,28 @@ def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
     selector = _built(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         selection = selector.ask()
-        _require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
         if slot % 3:
-            selector.tell(selection, _feedback(selection, CLIENTS))
+            selector.tell(selection, noisy_feedback(selection, CLIENTS))
         else:
             selector.abandon(selection)
     return f"Abandon: every third of {SLOTS} slots is abandoned, and its number not used again."
+
+
+@_named
+def check_skipped_slots_are_not_reused(factory: Factory) -> str:
+    """After `skip` the next ask has the slot number after it, and a restored selector goes on exactly."""
+    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    for slot in range(1, SLOTS + 1):
+        if slot % 4 == 0:
+            selector.skip()
+            selector = type(selector).restore(through_json(selector.state()))
+            continue
+        selection = selector.ask()
+        require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
+        refused(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
+        selector.tell(selection, noisy_feedback(selection, CLIENTS))
+    return f"Skip: every fourth of {SLOTS} slots passes without an election, and its number is not used again."
 
 
 @_named
@@ -293,9 +336,10 @@ def check_inputs_are_not_aliased(factory: Factory) -> str:
     one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
     for _ in range(SLOTS):
         selection = one.ask()
-        _require(two.ask() == selection, "changing an array after tell() changed the next cohort")
-        feedback = _feedback(selection, CLIENTS)
-        arrays: dict[str, Any] = {name: values.copy() for name, values in feedback.per_client().items()}
+        require(two.ask() == selection, "changing an array after tell() changed the next cohort")
+        feedback = noisy_feedback(selection, CLIENTS)
+        present = {name: getattr(feedback, name) for name in SIGNALS if name != "reward"}
+        arrays: dict[str, Any] = {name: values.copy() for name, values in present.items() if values is not None}
         one.tell(selection, Feedback(**arrays))
         two.tell(selection, feedback)
         for array in arrays.values():
@@ -314,7 +358,7 @@ def check_renaming_clients_changes_only_names(factory: Factory) -> str:
     gap = counts.mean(axis=0) - renamed.mean(axis=0)[names]
     noise = np.sqrt((counts.var(axis=0) + renamed.var(axis=0)[names]) / seeds) + 1e-9
     worst = int(np.argmax(np.abs(gap) / noise))
-    _require(
+    require(
         bool(np.abs(gap[worst]) <= 5 * noise[worst]),
         f"renaming client {worst} to {names[worst]} changed how often it is elected by {gap[worst]:.2f} slots; "
         f"break ties by the selector's own stream, never by client number",
@@ -330,37 +374,18 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
     counts = np.zeros(6)
     for _ in range(8):
         selection = selector.ask()
-        members = list(selection.cohort)
-        counts[members] += 1
-        reward = float(np.sort(worth[members]).mean())
-        extra: dict[str, Any] = dict.fromkeys(EXTRA_SIGNALS, 1.0 + worth)
-        selector.tell(selection, Feedback(opinions=np.full(6, reward), beliefs=np.full(6, reward) * worth, **extra))
+        counts[list(selection.cohort)] += 1
+        selector.tell(selection, feedback_by_worth(selection.cohort, worth))
     return counts
 
 
 def _built(factory: Factory, clients: int, budget: int, seed: int) -> AbstractSelector:
     selector = factory(clients, budget, seed)
-    _require(
+    require(
         (selector.clients, selector.budget) == (clients, budget),
         f"asked for {clients} clients and budget {budget}, got {selector.clients} and {selector.budget}",
     )
     return selector
-
-
-def _feedback(selection: Selection, clients: int) -> Feedback:
-    """What a small noisy world answers: it depends on slot and cohort only."""
-    rng = stream(99, "conformance", selection.slot, *selection.cohort)
-    worth = 0.2 + 0.6 * sum(selection.cohort) / (clients * len(selection.cohort))
-    opinions = np.clip(worth + 0.2 * rng.standard_normal(clients), 0.0, 1.0)
-    return Feedback(opinions=opinions, beliefs=opinions**2, **_extra(selection, clients))
-
-
-def _extra(selection: Selection, clients: int) -> dict[str, Any]:
-    """All extra signals; the times of those who did not train are not known."""
-    rng = stream(99, "conformance-extra", selection.slot, *selection.cohort)
-    extra = {name: rng.uniform(0.1, 2.0, clients) for name in EXTRA_SIGNALS}
-    extra["seconds"][np.setdiff1d(np.arange(clients), selection.cohort)] = np.nan
-    return extra
 
 
 def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:
@@ -368,37 +393,5 @@ def _cohorts(selector: AbstractSelector, slots: int) -> list[Cohort]:
     for _ in range(slots):
         selection = selector.ask()
         cohorts.append(selection.cohort)
-        selector.tell(selection, _feedback(selection, selector.clients))
+        selector.tell(selection, noisy_feedback(selection, selector.clients))
     return cohorts
-
-
-def _through_json(state: dict[str, Any]) -> dict[str, Any]:
-    try:
-        text = json.dumps(state, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConformanceError(f"state() is not plain JSON: {error}") from error
-    loaded: dict[str, Any] = json.loads(text)
-    _require(loaded == state, "state() changes when it passes through JSON (tuples or non-text keys?)")
-    return loaded
-
-
-def _refused(selector: AbstractSelector, error: type[Exception], call: Callable[[], object], what: str) -> None:
-    before = selector.state()
-    try:
-        call()
-    except error:
-        pass
-    else:
-        raise ConformanceError(f"{what} was accepted; it must raise {error.__name__}")
-    _require(selector.state() == before, f"{what} was refused but changed the selector's state")
-
-
-def _require_cohort(cohort: Cohort, clients: int, budget: int) -> None:
-    fits = type(cohort) is tuple and len(cohort) == budget and list(cohort) == sorted(set(cohort))
-    inside = all(type(member) is int and 0 <= member < clients for member in cohort)
-    _require(fits and inside, f"{cohort!r} is not a sorted tuple of {budget} distinct ints out of 0..{clients - 1}")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise ConformanceError(sentence)

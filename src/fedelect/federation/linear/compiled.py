@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fedelect.federation.linear.hinge_kernel import hinge_by_gram
 from fedelect.federation.linear.kernels import batch_sets, multiply, primal_epochs, softmax_by_gram
-from fedelect.federation.linear.layout import LANES, NARROW, Numbers, strips
+from fedelect.federation.linear.layout import LANES, NARROW, Numbers, Sparse, strips, take_rows
 from fedelect.federation.linear.model import Scores
 from fedelect.federation.linear.shares import Share, Shares
 from fedelect.vocabulary import Ints
@@ -84,7 +84,24 @@ def train_by_primal(share: Share, models: Numbers, orders: NDArray[np.int32], fo
 
 def score_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
     """Yield for each model the (all test samples, C) scores of all clients' test shares, client after client."""
-    matrix = shares.test_by_sample
+    yield from _score(shares.test_by_sample, models)
+
+
+def score_global_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
+    """Yield for each model the (M, C) scores of the clean test set of all clients."""
+    yield from _score(shares.global_test_by_sample, models)
+
+
+def score_clients(shares: Shares, model: Numbers, clients: Ints) -> list[Scores]:
+    """Return for each of the clients the (D, C) scores of its test share."""
+    if not clients.size:
+        return []
+    first, last = shares.test_starts[clients], shares.test_starts[clients + 1]
+    (scores,) = _score(take_rows(shares.test_by_sample, first, last), [model])
+    return np.split(scores, np.cumsum(last - first)[:-1])
+
+
+def _score(matrix: Sparse, models: Sequence[Numbers]) -> Iterator[Scores]:
     samples = len(matrix.starts) - 1
     for first in range(0, len(models), _MODELS_AT_ONCE):
         stacked = np.stack(models[first : first + _MODELS_AT_ONCE])

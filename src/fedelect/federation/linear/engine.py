@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
+from fedelect.equations.scores import accuracy_of
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.layout import LANES, NARROW, strips
 from fedelect.federation.linear.model import Model, Scores
@@ -30,10 +31,11 @@ from fedelect.federation.train import (
     as_training,
     batch_orders,
     initial_model,
+    linear_client_accuracies,
     linear_losses,
     validate_job,
 )
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -61,6 +63,8 @@ class _Backend(Protocol):
     train_by_gram: _Trainer
     train_by_primal: _Trainer
     score_tests: Callable[[Shares, Sequence[Model]], Iterator[Scores]]
+    score_clients: Callable[[Shares, Model, Ints], list[Scores]]
+    score_global_tests: Callable[[Shares, Sequence[Model]], Iterator[Scores]]
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +76,7 @@ class _Running:
     model: Model
     arrivals: NDArray[np.bool_]
     uploads: Model
+    changes: UploadedChanges
 
     @property
     def order(self) -> _Order:
@@ -144,18 +149,36 @@ class StackedEngine:
                 running[key] = _begin(scenario, job, cohort, start)
         with np.errstate(over="ignore", invalid="ignore"):  # `as_training` reports divergence
             self._train(scenario, list(running.values()))
-        results = {key: as_training(scenario, one.model, one.arrivals) for key, one in running.items()}
+        results = {
+            key: as_training(scenario, one.model, one.arrivals, updates=one.changes.projected)
+            for key, one in running.items()
+        }
         return [results[key] for key in keys]
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
-        """All clients' test shares in one pass for many models."""
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Iterator[list[Scores]]:
+        """All clients' test shares in one pass for many models; where some are asked, theirs for each model."""
+        if clients is not None:
+            for model, asked in zip(models, clients, strict=True):
+                yield self._backend.score_clients(self._cache.of(scenario), model, asked)
+            return
         ends = np.cumsum([len(labels) for labels in scenario.test_labels])[:-1]
         for scores in self._backend.score_tests(self._cache.of(scenario), models):
             yield np.split(scores, ends)
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
         """Each client's loss of `model` on its own training samples."""
-        return linear_losses(scenario, model)
+        return linear_losses(scenario, model, clients)
+
+    def accuracies(self, scenario: Scenario, models: Sequence[Model]) -> list[float]:
+        """Accuracy of each model on the clean test set of all clients, in one pass for many models."""
+        scored = self._backend.score_global_tests(self._cache.of(scenario), models)
+        return [accuracy_of(scores, scenario.global_test_labels) for scores in scored]
+
+    def client_accuracies(self, scenario: Scenario, model: Model) -> Floats:
+        """(N,) accuracy of the model on each client's own clean test share."""
+        return linear_client_accuracies(scenario, model)
 
     def _train(self, scenario: Scenario, running: Sequence[_Running]) -> None:
         shares = self._cache.of(scenario)
@@ -181,6 +204,7 @@ class StackedEngine:
                     one.uploads[one.cohort.index(client)] = upload
             for one in running:
                 sizes = scenario.sizes[list(one.cohort)]
+                one.changes.add(one.uploads, one.model, one.arrivals[round_])
                 one.model = aggregate(one.uploads, sizes, one.arrivals[round_], one.model)
 
 
@@ -198,7 +222,8 @@ def _backend(compiled: bool | None) -> _Backend:
 def _begin(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Running:
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     uploads: Any = np.zeros((len(cohort), *start.shape), dtype=start.dtype)
-    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads)
+    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
+    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads, changes=changes)
 
 
 def _uploads(one: _Running, client: int, round_: int) -> bool:

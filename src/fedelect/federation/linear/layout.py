@@ -50,6 +50,16 @@ def as_sparse(dense: Numbers) -> Sparse:
     return Sparse(starts, columns.astype(np.int32), np.ascontiguousarray(dense[rows, columns]))
 
 
+def take_rows(matrix: Sparse, first: Ints, last: Ints) -> Sparse:
+    """The rows first[0] .. last[0]-1 of a matrix, then first[1] .. last[1]-1 and so on."""
+    rows = np.concatenate([np.arange(one, end) for one, end in zip(first.tolist(), last.tolist(), strict=True)])
+    lengths = matrix.starts[rows + 1] - matrix.starts[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    spans = zip(matrix.starts[first].tolist(), matrix.starts[last].tolist(), strict=True)
+    entries = np.concatenate([np.arange(one, end) for one, end in spans])
+    return Sparse(starts.astype(np.int64), matrix.indices[entries], matrix.values[entries])
+
+
 def with_bias(inputs: Numbers) -> Numbers:
     """The inputs (D, F) with a last feature that is always 1: (D, F+1)."""
     return np.concatenate([inputs, np.ones((len(inputs), 1), dtype=inputs.dtype)], axis=1)

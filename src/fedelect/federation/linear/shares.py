@@ -118,17 +118,28 @@ class Shares:
             for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True)
         )
         self.tests = scenario.test_inputs
+        self.global_tests = scenario.global_test_inputs
 
     @cached_property
     def test_by_sample(self) -> Sparse:
         """All clients' test shares, one after the other, with the bias feature."""
         return as_sparse(with_bias(np.concatenate(self.tests)))
 
+    @cached_property
+    def test_starts(self) -> Ints:
+        """(N+1,) where each client's test share starts in `test_by_sample`."""
+        return np.cumsum([0, *(len(inputs) for inputs in self.tests)])
+
+    @cached_property
+    def global_test_by_sample(self) -> Sparse:
+        """The clean test set of all clients with the bias feature."""
+        return as_sparse(with_bias(self.global_tests))
+
     @property
     def nbytes(self) -> int:
         """Bytes of all forms made so far."""
-        tests = self.test_by_sample.nbytes if "test_by_sample" in vars(self) else 0
-        return tests + sum(share.nbytes for share in self.clients)
+        tests = [value for value in vars(self).values() if isinstance(value, Sparse)]
+        return sum(made.nbytes for made in tests) + sum(share.nbytes for share in self.clients)
 
 
 class ShareCache:
@@ -136,14 +147,19 @@ class ShareCache:
 
     def __init__(self, budget_bytes: int = CACHE_BYTES) -> None:
         self._budget = budget_bytes
-        self._shares: WeakKeyDictionary[Scenario, Shares] = WeakKeyDictionary()
+        self._shares: WeakKeyDictionary[Scenario, Shares] = WeakKeyDictionary()  # the one used last is the last
+        self._counted: WeakKeyDictionary[Scenario, int] = WeakKeyDictionary()  # bytes of each when it was used last
 
     def of(self, scenario: Scenario) -> Shares:
         """Return the shares of `scenario`; drop older scenarios' while all together exceed the budget."""
+        for latest in list(self._shares)[-1:]:  # the only one that has grown since it was counted
+            self._counted[latest] = self._shares[latest].nbytes
         found = self._shares.pop(scenario, None) or Shares(scenario)
+        held = self._counted.setdefault(scenario, 0) + sum(self._counted[other] for other in self._shares)
         for other in list(self._shares):
-            if found.nbytes + self.nbytes <= self._budget:
+            if held <= self._budget:
                 break
+            held -= self._counted.pop(other)
             del self._shares[other]
         self._shares[scenario] = found
         return found

@@ -69,3 +69,14 @@ def score_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
     """Yield for each model the (all test samples, C) scores of all clients' test shares, client after client."""
     for model in models:
         yield np.concatenate([linear_scores(model, inputs) for inputs in shares.tests])
+
+
+def score_global_tests(shares: Shares, models: Sequence[Numbers]) -> Iterator[Scores]:
+    """Yield for each model the (M, C) scores of the clean test set of all clients."""
+    for model in models:
+        yield linear_scores(model, shares.global_tests)
+
+
+def score_clients(shares: Shares, model: Numbers, clients: Ints) -> list[Scores]:
+    """Return for each of the clients the (D, C) scores of its test share."""
+    return [linear_scores(model, shares.tests[client]) for client in clients.tolist()]

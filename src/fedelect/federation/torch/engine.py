@@ -15,15 +15,17 @@ from typing import Literal, final
 import numpy as np
 
 from fedelect.equations.aggregation import aggregate
+from fedelect.equations.scores import accuracy_of
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear.model import Model, Scores
 from fedelect.federation.train import ClientLosses, Job, JobKey, Training, as_training, summarise_losses
-from fedelect.federation.uploads import make_upload, trains_locally
+from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
-from fedelect.vocabulary import as_cohort
+from fedelect.vocabulary import Floats, Ints, as_cohort
 
 try:
     import torch
+    from torch import Tensor
 except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
@@ -95,34 +97,53 @@ class TorchEngine:
         for job in jobs:
             cohort = as_cohort(job.cohort, clients=scenario.clients)
             start = _start(job, first)
-            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot))
+            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates))
             distinct.setdefault(keys[-1], (job, start))
         with quiet_torch(self._device):
             trained = self._train_distinct(scenario, list(distinct.values()))
         done = dict(zip(distinct, trained, strict=True))
         return [done[key] for key in keys]
 
-    def scores(self, scenario: Scenario, models: Sequence[Model]) -> Iterator[list[Scores]]:
+    def scores(
+        self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
+    ) -> Iterator[list[Scores]]:
         """Scores of the module in evaluation mode."""
-        for model in models:
-            yield self._scores_of(scenario, model)
+        data = self._tensors(scenario)
+        for index, model in enumerate(models):
+            asked = None if clients is None else clients[index].tolist()
+            inputs, sizes = data.test_shares(asked)
+            scores = self._score(scenario, model, inputs)
+            yield [own.cpu().numpy() for own in torch.split(scores, sizes)]
 
-    def losses(self, scenario: Scenario, model: Model) -> ClientLosses:
+    def accuracies(self, scenario: Scenario, models: Sequence[Model]) -> list[float]:
+        """Accuracy of each model on the clean test set of all clients."""
+        inputs, labels = self._tensors(scenario).global_test_inputs, scenario.global_test_labels
+        return [accuracy_of(self._score(scenario, model, inputs).cpu().numpy(), labels) for model in models]
+
+    def client_accuracies(self, scenario: Scenario, model: Model) -> Floats:
+        """(N,) accuracy of the model on each client's own clean test share."""
+        inputs = torch.tensor(np.concatenate(scenario.clean_test_inputs), device=self._device)
+        scores = self._score(scenario, model, inputs).cpu().numpy()
+        ends = np.cumsum([len(labels) for labels in scenario.clean_test_labels])[:-1]
+        shares = zip(np.split(scores, ends), scenario.clean_test_labels, strict=True)
+        return np.array([accuracy_of(own, labels) for own, labels in shares])
+
+    def losses(self, scenario: Scenario, model: Model, *, clients: Ints | None = None) -> ClientLosses:
         """Each client's loss of `model` on its own training samples, in evaluation mode.
 
         A user's own loss is called for each sample alone, since it returns one number.
         """
         network, first = self._network(scenario)
-        samples = []
+        samples = {}
         with quiet_torch(self._device), torch.no_grad():
             network.load(_fitting(model, first))
             network.module.eval()
-            for inputs, labels in zip(scenario.train_inputs, scenario.train_labels, strict=True):
-                scores = network.module(torch.tensor(inputs, device=self._device))
-                classes = torch.tensor(labels, device=self._device)
+            for client in range(scenario.clients) if clients is None else clients.tolist():
+                scores = network.module(torch.tensor(scenario.train_inputs[client], device=self._device))
+                classes = torch.tensor(scenario.train_labels[client], device=self._device)
                 each = [network.loss(scores[i : i + 1], classes[i : i + 1]) for i in range(len(classes))]
-                samples.append(torch.stack(each).double().cpu().numpy())
-        return summarise_losses(samples)
+                samples[client] = torch.stack(each).double().cpu().numpy()
+        return summarise_losses(scenario.clients, samples)
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)
@@ -134,6 +155,10 @@ class TorchEngine:
             for cohort, (job, _) in zip(cohorts, jobs, strict=True)
         ]
         models = [start for _, start in jobs]
+        changes = [
+            UploadedChanges(scenario, len(cohort), wanted=job.updates)
+            for cohort, (job, _) in zip(cohorts, jobs, strict=True)
+        ]
         for round_ in range(scenario.config.rounds_per_slot):
             # An upload that will not arrive is not trained.
             trainings = [
@@ -160,17 +185,23 @@ class TorchEngine:
                     else start
                     for client, there in zip(cohort, arrived, strict=True)
                 ]
-                models[index] = aggregate(np.stack(received), scenario.sizes[list(cohort)], arrived, start)
-        return [as_training(scenario, model, arrived) for model, arrived in zip(models, arrivals, strict=True)]
+                uploads = np.stack(received)
+                changes[index].add(uploads, start, arrived)
+                models[index] = aggregate(uploads, scenario.sizes[list(cohort)], arrived, start)
+        return [
+            as_training(scenario, model, arrived, updates=changed.projected)
+            for model, arrived, changed in zip(models, arrivals, changes, strict=True)
+        ]
 
-    def _scores_of(self, scenario: Scenario, model: Model) -> list[Scores]:
+    def _score(self, scenario: Scenario, model: Model, inputs: Tensor) -> Tensor:
+        """(D, C) scores of the inputs (D, F)."""
         network, first = self._network(scenario)
-        data = self._tensors(scenario)
+        if not len(inputs):
+            return torch.empty((0, scenario.classes))
         with quiet_torch(self._device), torch.no_grad():
             network.load(_fitting(model, first))
             network.module.eval()
-            pieces = [network.module(inputs) for inputs in torch.split(data.test_inputs, SCORED_AT_ONCE)]
-            return [own.cpu().numpy() for own in torch.split(torch.cat(pieces), data.test_sizes)]
+            return torch.cat([network.module(piece) for piece in torch.split(inputs, SCORED_AT_ONCE)])
 
     def _network(self, scenario: Scenario) -> tuple[Network, Model]:
         """The network of the scenario and its initial model, built once."""

@@ -9,6 +9,7 @@ training. As in FedAvg, their momenta start from zero in each round at each clie
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -43,6 +44,21 @@ class DataTensors:
         self.starts = [0, *np.cumsum(scenario.sizes).tolist()]
         self.test_inputs = torch.tensor(np.concatenate(scenario.test_inputs), device=device)
         self.test_sizes = [len(labels) for labels in scenario.test_labels]
+        self._test_starts = np.cumsum([0, *self.test_sizes])
+        self._global_test_inputs, self._device = scenario.global_test_inputs, device
+
+    @cached_property
+    def global_test_inputs(self) -> Tensor:
+        """(M, F) clean test inputs of all clients."""
+        return torch.tensor(self._global_test_inputs, device=self._device)
+
+    def test_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, list[int]]:
+        """Test inputs of some clients, one after the other, and how many each has; None for all clients."""
+        if clients is None:
+            return self.test_inputs, self.test_sizes
+        shares = [self.test_inputs[self._test_starts[one] : self._test_starts[one + 1]] for one in clients]
+        inputs = torch.cat(shares) if shares else self.test_inputs[:0]
+        return inputs, [self.test_sizes[client] for client in clients]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

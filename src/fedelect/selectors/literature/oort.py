@@ -8,46 +8,41 @@ import numpy as np
 
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.literature.features import fill_missing
 from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
 
 _FIRST_SHARE, _SHARE_DECAY, _LAST_SHARE = 0.9, 0.98, 0.2  # exploration factor, Sec. 7.1
-_CUT_OFF = 0.95  # c: clients with a utility above c times that of the last place stay in the draw
-_FIRST_PERCENT, _STEP_PERCENT = 50.0, 10.0  # preferred duration, and what the pacer adds
+_CUT_OFF = 0.95  # c: clients with a utility above c times that of the first one left out stay in the draw
+_CLIP = 0.95  # rewards above this quantile are clipped
+_AHEAD = 5.0  # places for clients never tried are drawn among so many times as many
+_FIRST_PERCENT, _STEP_PERCENT = 30.0, 5.0  # preferred duration, and what the pacer adds or takes away
+_FLAT, _SHARP = 0.1, 5.0  # relative changes of utility at which the pacer relaxes or tightens
+_MOST_LEFT_OUT = 0.3  # largest share of the clients that may be left out for having trained often
 
 
-@final
-class Oort(AbstractSelector):
-    """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1.
+class OortRanking(AbstractSelector):
+    """Oort's state, utilities, exploration and pacer; a subclass says what a client's reward is.
 
-    The utility of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
-    percentile, plus sqrt(0.1 ln R / L) for slots gone by since its last election, and times (T / t)^alpha where its
-    duration t exceeds the preferred duration T. Of K places a share eps (0.9, times 0.98 each slot, not below 0.2)
-    goes to clients never tried, at random; the others are drawn, in proportion to utility, from the clients above 95
-    % of the utility of the last place. The pacer raises T when the utility won in the last `window` slots falls
-    behind that of the window before.
-
-    T is kept as a percentile of the durations known (50, raised by 10), for seconds differ from federation to
-    federation; the paper leaves the figure to the developer. The mean is over all samples, not over the last batch
-    only.
+    A selection's indices are the utilities of the members that the pacer counts as exploited, and 0 for the others.
 
     Args:
         clients: N.
         budget: K.
         penalty: alpha, exponent of the penalty for slow clients.
         window: Slots in a window of the pacer.
-        most_elections: A client elected this often is left out while others are available; None: never.
+        most_elections: A client that trained more often is left out; None: never.
         seed: Fixes all draws.
     """
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
-    advice: ClassVar[str] = "Clients may report their losses, and time to accuracy counts: slow clients are penalised."
+    uses: ClassVar[frozenset[Signal]] = frozenset({"training_s", "upload_s"})
+    version: ClassVar[int] = 2
 
     initial_arrays: ClassVar[Mapping[str, float]] = {
-        "utility": math.nan,
+        "reward": math.nan,
         "last": 0.0,
         "seconds": math.nan,
-        "elections": 0.0,
+        "count": 0.0,
     }
 
     def __init__(
@@ -65,79 +60,156 @@ class Oort(AbstractSelector):
         self._window = int(as_float("window", as_int("window", window), low=1, high=1e6))
         most = None if most_elections is None else as_int("most_elections", most_elections)
         self._most = math.inf if most is None else as_float("most_elections", most, low=1, high=1e9)
-        self._won: list[float] = []  # utility gained in each slot with feedback
+        self._won: list[float] = []  # mean reward of the clients exploited in each of the last two windows' slots
         self._percent = _FIRST_PERCENT
+        self._exhausted = False  # whether a slot found no client left to explore
 
-    def utilities(self, slot: int) -> Floats:
+    def utilities(self, slot: int, available: Available = None) -> Floats:
         """(N,) utility of each client in `slot`; nan where it has never trained."""
-        known = self.arrays["utility"][~np.isnan(self.arrays["utility"])]
+        rewards = self.arrays["reward"]
+        known = rewards[self._fit(slot, available)]
+        known = np.sort(known[known > 0.0])  # of clients never tried, their data size
         if not known.size:
-            return self.arrays["utility"].copy()
-        clipped = np.minimum(self.arrays["utility"], np.percentile(known, 95.0))
+            known = np.ones(1)
+        clip, low = known[min(int(known.size * _CLIP), known.size - 1)], 0.999 * known[0]
+        normal = (np.minimum(rewards, clip) - low) / max(known[-1] - low, 1e-4)
         stale = np.sqrt(0.1 * math.log(slot) / np.maximum(self.arrays["last"], 1.0))
+        scores = np.maximum((normal + stale) * self._slowness(), 1e-12)
+        return np.where(self.arrays["count"] > 0.0, scores, np.nan)
+
+    def _slowness(self) -> Floats:
+        """(N,) (T / t)^alpha where a client's duration t exceeds the preferred duration T, else 1."""
         seconds = self.arrays["seconds"]
-        durations = seconds[~np.isnan(seconds)]
-        preferred = np.percentile(durations, self._percent) if durations.size else math.inf
-        late = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-12), 1.0)
-        utilities: Floats = (clipped + stale) * late**self._penalty
-        return utilities
+        known = np.sort(seconds[~np.isnan(seconds)])
+        if not known.size or self._percent >= 100.0:
+            return np.ones(self.clients)
+        preferred = known[min(int(known.size * self._percent / 100.0), known.size - 1)]
+        late = np.where(seconds > preferred, preferred / np.maximum(seconds, 1e-4), 1.0)
+        slowness: Floats = late**self._penalty
+        return slowness
+
+    def _fit(self, slot: int, available: Available) -> Ints:
+        """The available clients without those left out for having trained too often."""
+        pool = self._candidates(available)
+        often = np.flatnonzero(self.arrays["count"] > self._most)
+        most = min(often.size, int(_MOST_LEFT_OUT * self.clients))
+        left = np.setdiff1d(pool, self._pick_best(self.arrays["count"], slot, often, most))
+        return left if left.size >= self.budget else pool
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        pool = self._candidates(available)
-        utilities = self.utilities(slot)
-        tried = pool[~np.isnan(utilities[pool])]
-        fresh = pool[np.isnan(utilities[pool])]
-        share = max(_FIRST_SHARE * _SHARE_DECAY ** len(self._won), _LAST_SHARE)
-        explore = min(round(share * self.budget), fresh.size)
-        exploit = min(self.budget - explore, tried.size)
-        explore = self.budget - exploit
-        chosen = self._exploit(slot, tried, utilities, exploit) + self._pick_random(slot, fresh, explore, "explore")
-        return tuple(sorted(chosen)), ()
+        pool = self._fit(slot, available)
+        tried = pool[self.arrays["count"][pool] > 0.0]
+        fresh = pool[self.arrays["count"][pool] == 0.0]
+        if not self.arrays["count"].any():
+            return tuple(sorted(self._pick_random(slot, pool, self.budget, "first"))), ()
+        share = 0.0 if self._exhausted else max(_FIRST_SHARE * _SHARE_DECAY ** (slot - 1), _LAST_SHARE)
+        exploit = min(int(self.budget * (1.0 - share)), tried.size)
+        utilities = self.utilities(slot, available)
+        exploited = self._exploit(slot, tried, utilities, exploit)
+        chosen = exploited + self._explore(slot, fresh, min(fresh.size, self.budget - exploit))
+        others = np.setdiff1d(pool, chosen)
+        chosen += self._pick_random(slot, others, self.budget - len(chosen), "fill")
+        won = chosen if self.arrays["count"].all() else exploited  # with all tried, the pacer counts the fill, too
+        cohort = tuple(sorted(chosen))
+        return cohort, tuple(float(utilities[member]) if member in won else 0.0 for member in cohort)
 
     def _exploit(self, slot: int, tried: Ints, utilities: Floats, count: int) -> list[int]:
-        """`count` of the tried clients, by utility."""
+        """`count` of the tried clients, in proportion to utility, among those near the best."""
         if not count:
             return []
-        fit = tried[self.arrays["elections"][tried] < self._most]
-        pool = fit if fit.size >= count else tried
-        last_place = np.sort(utilities[pool])[-count]
-        admitted = pool[utilities[pool] >= _CUT_OFF * last_place]
-        weights = np.maximum(utilities[admitted], 1e-12)
-        rng = stream(self.seed, "exploit", slot)
-        drawn: list[int] = rng.choice(admitted, count, replace=False, p=weights / weights.sum()).tolist()
+        first_out = np.sort(utilities[tried])[::-1][min(count, tried.size - 1)]
+        admitted = tried[utilities[tried] >= _CUT_OFF * first_out]
+        return self._draw(slot, "exploit", admitted, utilities[admitted], count)
+
+    def _explore(self, slot: int, fresh: Ints, count: int) -> list[int]:
+        """`count` of the clients never tried, in proportion to data size and speed, among the best by these."""
+        if not count:
+            return []
+        sizes = fill_missing(self.arrays["reward"][fresh])
+        hopes = np.zeros(self.clients)
+        hopes[fresh] = np.maximum(sizes, 1e-12) * self._slowness()[fresh]
+        best = np.array(self._pick_best(hopes, slot, fresh, min(int(_AHEAD * count), fresh.size)))
+        return self._draw(slot, "explore", best, hopes[best], count)
+
+    def _draw(self, slot: int, name: str, pool: Ints, weights: Floats, count: int) -> list[int]:
+        rng = stream(self.seed, name, slot)
+        drawn: list[int] = rng.choice(pool, count, replace=False, p=weights / weights.sum()).tolist()
         return drawn
 
-    def _learn(self, selection: Selection, feedback: Feedback) -> None:
-        loss, sizes, seconds = feedback.loss_rms, feedback.sizes, feedback.seconds
-        assert loss is not None and sizes is not None and seconds is not None  # declared in `needs`
+    def _record(self, selection: Selection, rewards: Floats, sizes: Floats, feedback: Feedback) -> None:
+        """Learn from the rewards (N,) of the members that reported; those that did not count as their average."""
         members = np.array(selection.cohort)
-        gained = np.full(self.clients, np.nan)
-        gained[members] = (sizes * loss)[members]
-        self._update_known("utility", gained)
-        self._update_known("seconds", seconds)
-        self._count_election(selection)
-        self._won.append(float(np.nansum(gained)))
-        self._pace()
+        reported = members[~np.isnan(rewards[members])]
+        explored_all = bool(self.arrays["count"].all())
+        if feedback.seconds is not None:
+            self._update_known("seconds", feedback.seconds)
+        if feedback.training_s is not None and feedback.upload_s is not None:
+            forecast = np.where(self.arrays["count"] > 0.0, np.nan, feedback.training_s + feedback.upload_s)
+            forecast[reported] = np.nan
+            self._update_known("seconds", forecast)
+        self._update_known("reward", np.where(self.arrays["count"] > 0.0, np.nan, sizes))
+        if reported.size:
+            self.arrays["reward"][members] = rewards[reported].mean()
+            self.arrays["reward"][reported] = rewards[reported]
+            self.arrays["last"][members] = selection.slot
+            self.arrays["count"][members] += 1.0
+        exploited = members[np.array(selection.indices or np.zeros(members.size)) > 0.0]
+        won = self.arrays["reward"][exploited] if reported.size else np.empty(0)
+        self._close(selection.slot, float(won.sum()) / (won.size + 1e-4), explored_all)
 
     def _abandon(self, selection: Selection) -> None:
-        self._count_election(selection)
+        self._close(selection.slot, 0.0, bool(self.arrays["count"].all()))
 
-    def _count_election(self, selection: Selection) -> None:
-        members = list(selection.cohort)
-        self.arrays["last"][members] = selection.slot
-        self.arrays["elections"][members] += 1.0
-
-    def _pace(self) -> None:
-        """At the end of a window: if less was won than in the one before, allow longer rounds."""
-        window, slots = self._window, len(self._won)
-        if slots % window == 0 and slots >= 2 * window:
+    def _close(self, slot: int, won: float, explored_all: bool) -> None:
+        """Note what the slot won; at the end of a window let the pacer change the preferred duration."""
+        self._exhausted = self._exhausted or explored_all
+        window, coming = self._window, slot + 1
+        self._won = [*self._won, won][-2 * window :]
+        if coming >= 2 * window and coming % window == 0:
             before, now = math.fsum(self._won[-2 * window : -window]), math.fsum(self._won[-window:])
-            if before > now:
+            if abs(now - before) <= _FLAT * before:
                 self._percent = min(self._percent + _STEP_PERCENT, 100.0)
+            elif abs(now - before) >= _SHARP * before:
+                self._percent = max(self._percent - _STEP_PERCENT, _STEP_PERCENT)
 
     def _memory(self) -> dict[str, Any]:
-        return {"won": list(self._won), "percent": self._percent}
+        return {"won": list(self._won), "percent": self._percent, "exhausted": self._exhausted}
 
     def _recall(self, memory: dict[str, Any]) -> None:
         self._won = [float(value) for value in memory["won"]]
-        self._percent = float(memory["percent"])
+        self._percent, self._exhausted = float(memory["percent"]), bool(memory["exhausted"])
+
+
+@final
+class Oort(OortRanking):
+    """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1, as in its public code.
+
+    The reward of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
+    percentile and normalised to the range of all rewards; its utility is that plus sqrt(0.1 ln R / L) for its last
+    training in slot L, times (T / t)^alpha where its duration t exceeds the preferred duration T. Of K places a share
+    eps (0.9, times 0.98 each slot, not below 0.2) goes to clients never tried, in proportion to their data size and
+    speed; the others are drawn in proportion to utility, from the clients above 95 % of the utility of the first one
+    left out. T is a percentile of all durations. The pacer raises it (by 5, from 30) when the reward won in the last
+    `window` slots is within 10 % of the window before, and lowers it when it changed five times over. A member that
+    did not report counts as the average of those that did. The first cohort is random.
+
+    Differs from the original: the mean of squared losses is over all samples, not over the last batch; durations of
+    clients never tried are their forecasts (`training_s`, `upload_s`), where told; rounds are counted from the first
+    slot, not from the first call.
+
+    Args:
+        clients: N.
+        budget: K.
+        penalty: alpha, exponent of the penalty for slow clients.
+        window: Slots in a window of the pacer.
+        most_elections: A client that trained more often is left out, at most 30 % of all; None: never.
+        seed: Fixes all draws.
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({"loss_rms", "sizes", "seconds"})
+    advice: ClassVar[str] = "Clients may report their losses, and time to accuracy counts: slow clients are penalised."
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        loss, sizes = feedback.loss_rms, feedback.sizes
+        assert loss is not None and sizes is not None  # declared in `needs`
+        self._record(selection, sizes * loss, sizes, feedback)

@@ -10,7 +10,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.features import fill_missing
-from fedelect.vocabulary import Feedback, Selection, Signal, as_int
+from fedelect.vocabulary import Cohort, Feedback, Floats, Selection, Signal, as_int
 
 
 @final
@@ -21,7 +21,11 @@ class PowerOfChoice(AbstractSelector):
     2. Let the candidates report the loss of the current global model on their own data.
     3. Elect the K candidates with the highest loss.
 
-    The losses of step 2 are those of the model trained in the last slot. Before the first the cohort is random.
+    Step 2 is done by drivers that ask `candidates`. Elsewhere the losses are those of the model trained in the last
+    slot, which is the same model, told by all clients.
+
+    Differs from the original: sizes are learnt with the first feedback, so the first candidates are drawn uniformly; a
+    candidate that does not answer comes last.
 
     Args:
         clients: N.
@@ -31,6 +35,7 @@ class PowerOfChoice(AbstractSelector):
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset({"loss", "sizes"})
+    asks: ClassVar[frozenset[Signal]] = frozenset({"loss"})
     advice: ClassVar[str] = "Clients may report their loss, and those with the highest should train."
 
     initial_arrays: ClassVar[Mapping[str, float]] = {"loss": math.nan, "sizes": math.nan}
@@ -41,14 +46,26 @@ class PowerOfChoice(AbstractSelector):
         if not self.budget <= self._draw <= self.clients:
             raise ConfigurationError(f"candidates must be from {self.budget} to {self.clients}, got {candidates}")
 
-    def _choose(self, slot: int, available: Available) -> Choice:
+    def _propose(self, slot: int, available: Available) -> Cohort:
         pool = self._candidates(available)
         sizes = np.maximum(fill_missing(self.arrays["sizes"])[pool], 1e-9)  # all equal before the first slot
         rng = stream(self.seed, "candidates", slot)
         drawn = rng.choice(pool, min(self._draw, pool.size), replace=False, p=sizes / sizes.sum())
-        return self._pick_best(fill_missing(self.arrays["loss"]), slot, np.sort(drawn)), ()
+        return tuple(sorted(drawn.tolist()))
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        return self._highest(fill_missing(self.arrays["loss"]), slot, available), ()
+
+    def _choose_reported(self, slot: int, available: Available, reports: Feedback) -> Choice:
+        if reports.loss is None:
+            return self._choose(slot, available)
+        return self._highest(np.where(np.isnan(reports.loss), -1.0, reports.loss), slot, available), ()
+
+    def _highest(self, losses: Floats, slot: int, available: Available) -> Cohort:
+        return self._pick_best(losses, slot, np.array(self._propose(slot, available)))
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
-        assert feedback.loss is not None and feedback.sizes is not None  # declared in `needs`
-        self._update_known("loss", feedback.loss)
+        assert feedback.sizes is not None  # declared in `needs`
         self._update_known("sizes", feedback.sizes)
+        if feedback.loss is not None:
+            self._update_known("loss", feedback.loss)
