@@ -33,6 +33,7 @@ from fedelect.selectors.literature import (
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
 from fedelect.selectors.recommended import recommended
+from fedelect.selectors.sound_cycle import SoundCycle
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -51,6 +52,7 @@ _OURS: dict[str, type[AbstractSelector]] = {
     "fixed": FixedCohort,
     "random": RandomCohort,
     "cycle": ShuffledCycle,
+    "sound-cycle": SoundCycle,
     "round-robin": RoundRobin,
     "subset-ucb": SubsetUcb,
     "quick-init-ucb": QuickInitUcb,
