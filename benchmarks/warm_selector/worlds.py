@@ -127,6 +127,11 @@ DESIGN = (
         what="the same, and 20 % random labels",
         changes={**_DIGITS, "drift": {"slot": 40, "share": 0.5}, "flaws": {"random_labels": {"share": 0.2}}},
     ),
+    UserWorld(
+        name="d-swapped-own",  # added after a first report, in which `swapped-labels` closed a quarter of the gap
+        what="25 % swapped labels, also in their own tests",
+        changes={**_SMALL, "flaws": {"swapped_labels": {"share": 0.25, "clean_test": False}}},
+    ),
 )
 """For design: everything that was tried was tried here, with DESIGN_SEED."""
 

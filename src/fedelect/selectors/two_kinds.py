@@ -46,30 +46,32 @@ def flawed_probability(scores: Floats, known: Known) -> Floats:
         scores: (C, N) from `score`, one row for each channel.
         known: (C, N).
     """
-    starts = [scores.sum(axis=0) / np.sqrt(len(scores)), *(scores if len(scores) > 1 else ())]
-    fits = [_fit(scores, known, start) for start in starts]
-    return max(fits, key=lambda fit: fit[0])[1]
+    each = scores if len(scores) > 1 else scores[:0]
+    starts = np.concatenate([scores.sum(axis=0, keepdims=True) / np.sqrt(len(scores)), each])
+    likelihoods, flawed = _fit(scores, known, starts)
+    best: Floats = flawed[int(np.argmax(likelihoods))]
+    return best
 
 
-def _fit(scores: Floats, known: Known, start: Floats) -> tuple[float, Floats]:
-    """Log likelihood of the fit that grows from `start` (N,), and the probabilities."""
+def _fit(scores: Floats, known: Known, starts: Floats) -> tuple[Floats, Floats]:
+    """(S,) log likelihoods of the fits that grow from `starts` (S, N), and (S, N) their probabilities."""
     judged = known.any(axis=0)
-    flawed = np.where(judged, _logistic(2.0 * (start - _START)), 0.0)
+    flawed = np.where(judged, _logistic(2.0 * (starts - _START)), 0.0)
     for _ in range(_STEPS):
-        ours, theirs = flawed * known, (1.0 - flawed) * known
-        ours_total, theirs_total = ours.sum(axis=1) + 1e-9, theirs.sum(axis=1) + 1e-9
-        low = (theirs * scores).sum(axis=1) / theirs_total
-        high = (ours * scores).sum(axis=1) / ours_total
-        spread = ours * (scores - high[:, None]) ** 2 + theirs * (scores - low[:, None]) ** 2
-        variance = spread.sum(axis=1) / (ours_total + theirs_total) + _LEAST_VARIANCE
+        ours, theirs = flawed[:, None] * known, (1.0 - flawed)[:, None] * known  # (S, C, N)
+        ours_total, theirs_total = ours.sum(axis=2) + 1e-9, theirs.sum(axis=2) + 1e-9
+        low = (theirs * scores).sum(axis=2) / theirs_total
+        high = (ours * scores).sum(axis=2) / ours_total
+        spread = ours * (scores - high[:, :, None]) ** 2 + theirs * (scores - low[:, :, None]) ** 2
+        variance = spread.sum(axis=2) / (ours_total + theirs_total) + _LEAST_VARIANCE
         high = np.maximum(high, low)
-        share = float(np.clip(flawed[judged].mean(), *_PRIOR))
-        evidence = ((high - low) / variance)[:, None] * (scores - (high + low)[:, None] / 2)
-        ratio = (evidence * known).sum(axis=0)
+        share = np.clip(flawed[:, judged].mean(axis=1, keepdims=True), *_PRIOR)
+        evidence = ((high - low) / variance)[:, :, None] * (scores - (high + low)[:, :, None] / 2)
+        ratio = (evidence * known).sum(axis=1)
         flawed = np.where(judged, _logistic(ratio + np.log(share / (1.0 - share))), 0.0)
-    sound = -0.5 * ((scores - low[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None])
+    sound = -0.5 * ((scores - low[:, :, None]) ** 2 / variance[:, :, None] + np.log(variance)[:, :, None])
     mixed = np.logaddexp(np.log(1.0 - share), np.log(share) + ratio)
-    return float((sound * known).sum() + mixed[judged].sum()), flawed
+    return (sound * known).sum(axis=(1, 2)) + mixed[:, judged].sum(axis=1), flawed
 
 
 def _logistic(x: Floats) -> Floats:
