@@ -132,7 +132,7 @@ def test_the_shortest_use_elects_among_the_nodes_that_are_there(
         run = read_run(tmp_path / "fedelect-runs" / f"{number:03d}")
         header = run.header
         assert (header.clients, header.budget, header.slots) == (2 * N, K, 10)
-        assert header.selectors[0].kind == "ShuffledCycle" and strategy.selector.clients == 2 * N
+        assert header.selectors[0].kind == "SoundCycle" and strategy.selector.clients == 2 * N
         counts = np.bincount([client for row in run.records for client in row.cohort], minlength=N)
         assert counts.tolist() == [3] * N  # everybody has its turn
         assert all(row.status == "done" for row in run.records)

@@ -11,7 +11,7 @@ from tests.worlds import tiny
 import fedelect
 from fedelect import Feedback
 from fedelect.errors import ConfigurationError
-from fedelect.selectors import BpGp, LossGp, QuickInitUcb, SelectorSpec, SetGp, ShuffledCycle, recommended
+from fedelect.selectors import BpGp, LossGp, QuickInitUcb, SelectorSpec, SetGp, ShuffledCycle, SoundCycle, recommended
 
 
 def play(selector: ShuffledCycle, slots: int, available: Any = None) -> np.ndarray[Any, Any]:
@@ -59,7 +59,7 @@ def test_turns_are_equal_among_those_available() -> None:
 @pytest.mark.parametrize(
     ("setting", "kind"),
     [
-        ({}, ShuffledCycle),
+        ({}, SoundCycle),
         ({"framework": "da"}, ShuffledCycle),
         ({"start": "cold"}, SetGp),
         ({"start": "cold", "signals": ("opinions", "loss")}, LossGp),
@@ -76,7 +76,7 @@ def test_an_unknown_setting_is_refused() -> None:
         recommended(clients=20, budget=5, seed=1, start="hot")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("start", "kind"), [("warm", "ShuffledCycle"), ("cold", "SetGp")])
+@pytest.mark.parametrize(("start", "kind"), [("warm", "SoundCycle"), ("cold", "SetGp")])
 def test_auto_is_the_recommended_selector_of_the_scenario(start: Any, kind: str) -> None:
     run = fedelect.simulate(tiny(start=start), slots=2, progress=False, workers=1)
     assert [(entry.label, entry.kind) for entry in run.header.selectors] == [("auto", kind), ("random", "RandomCohort")]

@@ -41,6 +41,7 @@ from fedelect.selectors import (
     SetGp,
     SFedAvg,
     ShuffledCycle,
+    SoundCycle,
     SubsetUcb,
     TiFl,
 )
@@ -59,6 +60,7 @@ FACTORIES: dict[str, Factory] = {
     "RandomCohort of sets": lambda n, k, seed: RandomCohort(clients=n, budget=k, seed=seed, cohorts=[range(k)]),
     "RoundRobin": lambda n, k, seed: RoundRobin(clients=n, budget=k, seed=seed),
     "ShuffledCycle": lambda n, k, seed: ShuffledCycle(clients=n, budget=k, seed=seed),
+    "SoundCycle": lambda n, k, seed: SoundCycle(clients=n, budget=k, seed=seed),
     "SubsetUcb": lambda n, k, seed: SubsetUcb(clients=n, budget=k, exploration=0.3, seed=seed),
     "AdditiveThompson": lambda n, k, seed: AdditiveThompson(clients=n, budget=k, seed=seed),
     "BpGp": lambda n, k, seed: BpGp(clients=n, budget=k, seed=seed),

@@ -122,7 +122,9 @@ def selectors(
     console.print(table)
     if any(kind.uses for classes in families.values() for kind in classes.values()):
         console.print("Signals in brackets are optional.")
-    console.print("`auto` is the recommended one for the scenario: equal turns in a warm start.")
+    console.print(
+        "`auto` is the recommended one for the scenario: in a warm start equal turns for all that look sound."
+    )
     console.print("In simulations `peers` elects as bp-ucb does, message by message over a simulated network.")
     console.print("In simulations `oracle` draws at random among the unflawed clients, whom no selector can know.")
     console.print("Parameters: NAME:key=value, for example bp-ucb:exploration=0.01. Your own: module:Class.")

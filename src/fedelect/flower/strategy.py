@@ -310,7 +310,11 @@ class GoalDirected(AbstractSlotStrategy):
             self._expected = self._count_nodes(directory) if names is None else len(names)
             clients = self._auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
-        selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
+        asked = self._opinion_settings.survey is not None or read_setting(self._strategy, "fraction_evaluate", 1.0) > 0
+        signals = ("opinions",) if asked and self._opinion_settings.privacy is None else ()
+        selector = recommended(
+            clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start, signals=signals
+        )
         LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
         source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)

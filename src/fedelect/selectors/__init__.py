@@ -33,6 +33,7 @@ from fedelect.selectors.literature import (
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
 from fedelect.selectors.recommended import recommended
+from fedelect.selectors.sound_cycle import SoundCycle
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "SelectorSpec",
     "SetGp",
     "ShuffledCycle",
+    "SoundCycle",
     "SubsetUcb",
     "TiFl",
     "recommended",

@@ -43,6 +43,7 @@ from fedelect.selectors.literature import (
 )
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
 from fedelect.selectors.recommended import recommended
+from fedelect.selectors.sound_cycle import SoundCycle
 from fedelect.selectors.subset_ucb import SubsetUcb
 
 ENTRY_POINT_GROUP = "fedelect.selectors"
@@ -60,7 +61,7 @@ _OFFERED_BY_PROGRAMS = ("scenario", "framework", "start", "signals")  # to their
 _FAMILIES: dict[str, dict[str, type[AbstractSelector]]] = {
     "baseline": {"fixed": FixedCohort, "random": RandomCohort, "cycle": ShuffledCycle, "round-robin": RoundRobin},
     "paper": {"subset-ucb": SubsetUcb, "quick-init-ucb": QuickInitUcb, "bp-ucb": BpUcb},
-    "ours": {"set-gp": SetGp, "loss-gp": LossGp, "bp-gp": BpGp},
+    "ours": {"sound-cycle": SoundCycle, "set-gp": SetGp, "loss-gp": LossGp, "bp-gp": BpGp},
     "literature: loss": {"power-of-choice": PowerOfChoice, "active-fl": ActiveFl, "oort": Oort, "fedcor": FedCor},
     "literature: diversity": {
         "divfl": DivFl,

@@ -8,6 +8,7 @@ from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import ShuffledCycle
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
+from fedelect.selectors.sound_cycle import SoundCycle
 from fedelect.vocabulary import Signal
 
 SET_GP_CLIENTS = 40
@@ -25,12 +26,13 @@ def recommended(
 ) -> AbstractSelector:
     """Build the recommended selector for a setting.
 
-    In a warm start rewards rise for all cohorts alike, and every selector by reward was measured below random there.
-    So all clients take turns (`ShuffledCycle`), which does no harm. In a cold start the averages tell cohorts apart:
-    a Gaussian process over cohorts for few clients, Quick-Init UCB for many; under FL&DA its democratized form.
+    In a warm start all clients take turns, but for those that look flawed (`SoundCycle`, which uses losses and updates
+    where they come). Without the clients' opinions, and under FL&DA, where nobody gathers them, all take turns
+    (`ShuffledCycle`). In a cold start the averages tell cohorts apart: a Gaussian process over cohorts for few clients,
+    Quick-Init UCB for many; under FL&DA its democratized form.
 
     >>> type(recommended(clients=100, budget=10, seed=1)).__name__
-    'ShuffledCycle'
+    'SoundCycle'
 
     Args:
         clients: N.
@@ -45,7 +47,8 @@ def recommended(
             f'framework must be "fa" or "da" and start "cold" or "warm", got {framework!r} and {start!r}'
         )
     if start == "warm":
-        return ShuffledCycle(clients=clients, budget=budget, seed=seed)
+        judged = framework == "fa" and "opinions" in signals
+        return (SoundCycle if judged else ShuffledCycle)(clients=clients, budget=budget, seed=seed)
     if framework == "da":
         return BpGp(clients=clients, budget=budget, seed=seed)
     if clients > SET_GP_CLIENTS:

@@ -1,0 +1,314 @@
+"""Equal turns for all clients but those that look flawed and whose leaving out does no harm; for warm starts.
+
+Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over the clients' own readings in the
+slots in which they train. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
+`CONVICTED` points they are left out, below `KEPT` they are back. docs/SELECTORS.md explains the model on a page.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.rules import pack, unpack
+from fedelect.seeds import stream
+from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.two_kinds import flawed_probability, score
+from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
+
+Mask = NDArray[np.bool_]
+
+FIRST_VERDICT = 10
+"""First slot with a verdict: before it, rare classes look flawed."""
+
+CONVICTED, KEPT = 2, 1
+"""Points at which suspects are left out, and at which those left out stay so."""
+
+PAUSE, LONGEST_PAUSE, PARDON = 4.0, 32.0, 8.0
+"""Cycles that a client is left out at first and at most (the pause doubles), and cycles for which it is acquitted."""
+
+MEMORY = 150
+"""Slots from which the effect of suspects on the others is estimated."""
+
+_FORGET = 0.9  # weight that readings keep with each new one of the same client
+_LOSS_STEP = 0.6  # weight of a new loss
+_LEVEL_STEP = 0.3  # weight of a new opinion in a client's level
+_LEAST_LOSS = 1e-3
+_LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
+_SILENT = 4.0  # largest log ratio of lengths of updates
+
+
+class SoundCycle(AbstractSelector):
+    """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
+
+    advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
+    needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
+    uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
+    initial_arrays: ClassVar[Mapping[str, float]] = {
+        "turn": 0.0,  # 1: has trained in this cycle, or is left out of it
+        "out": 0.0,  # 1: left out
+        "wait": 0.0,  # cycles until a client that is left out trains again
+        "pause": 0.0,  # cycles it was last left out for
+        "pardon": 0.0,  # cycles for which it cannot be left out
+        "trained": 0.0,  # slots
+        "losses": 0.0,  # readings of its loss
+        "first_loss": 0.0,  # log
+        "loss": 0.0,  # log, smoothed
+        "gains": 0.0,  # weight of the readings in `gain`
+        "gain": 0.0,
+        "updates": 0.0,  # weight of the readings in `cosine` and `length`
+        "cosine": 0.0,
+        "length": 0.0,
+        "opinion": math.nan,  # last one known
+        "level": math.nan,  # smoothed opinion
+        "level_before": math.nan,  # when clients were first left out
+    }
+
+    def __init__(self, *, clients: int, budget: int, seed: int) -> None:
+        super().__init__(clients=clients, budget=budget, seed=seed)
+        self._cycle = 0
+        self._cohorts: list[list[int]] = []  # the last MEMORY + 1 that were told
+        self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """The clients that are left out now, sorted."""
+        return tuple(np.flatnonzero(self.arrays["out"]).tolist())
+
+    def _choose(self, slot: int, available: Available) -> Choice:
+        candidates = self._candidates(available)
+        first = self._shuffle(candidates[self.arrays["turn"][candidates] == 0.0], self._cycle)[: self.budget]
+        others = self._shuffle(np.setdiff1d(candidates, first), self._cycle + 1)
+        others = others[np.argsort(self.arrays["wait"][others], kind="stable")]  # those left out come last
+        return tuple(sorted([*first.tolist(), *others[: self.budget - first.size].tolist()])), ()
+
+    def _learn(self, selection: Selection, feedback: Feedback) -> None:
+        members = np.array(selection.cohort)
+        assert feedback.opinions is not None
+        change = self._read_opinions(members, feedback.opinions)
+        if feedback.loss is not None:
+            self._read_losses(members, feedback.loss)
+        if feedback.updates is not None:
+            self._read_updates(members, feedback.updates)
+        self.arrays["trained"][members] += 1.0
+        cohorts = [*self._cohorts, list(selection.cohort)][-MEMORY - 1 :]
+        changes = [*self._changes, change][-MEMORY - 1 :]
+        self._judge(selection.slot, cohorts, changes)
+        self._cycle += self._take_turns(members)
+        self._cohorts, self._changes = cohorts, changes
+
+    def _abandon(self, selection: Selection) -> None:
+        self._cycle += self._take_turns(np.array(selection.cohort))
+
+    def _take_turns(self, members: Ints) -> bool:
+        """Mark the members' turns; return whether a new cycle has begun."""
+        arrays = self.arrays
+        probed = members[arrays["out"][members] > 0.0]
+        again = members[arrays["turn"][members] > 0.0]
+        if again.size:  # the cycle has ended, and these are the first of the next one
+            for name in ("wait", "pardon"):
+                arrays[name] = np.maximum(arrays[name] - 1.0, 0.0)
+            arrays["turn"] = (arrays["wait"] > 0.0).astype(np.float64)
+            members = again
+        arrays["turn"][members] = 1.0
+        arrays["pause"][probed] = np.minimum(2.0 * arrays["pause"][probed], LONGEST_PAUSE)
+        arrays["wait"][probed] = arrays["pause"][probed]
+        return bool(again.size)
+
+    def _shuffle(self, clients: Ints, cycle: int) -> Ints:
+        order = stream(self.seed, "cycle", cycle).permutation(self.clients)
+        return clients[np.argsort(order[clients])]
+
+    def _read_opinions(self, members: Ints, opinions: Floats) -> float:
+        """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan)."""
+        arrays = self.arrays
+        changes = opinions - arrays["opinion"]
+        outside = ~np.isnan(changes)
+        outside[members] = False
+        if self._cohorts:
+            outside[self._cohorts[-1]] = False
+        change = float(changes[outside].mean()) if outside.any() else math.nan
+        gains = changes[members] - change
+        known = members[~np.isnan(gains)]
+        gains = gains[~np.isnan(gains)]
+        for name, values in (("gain", gains), ("gains", 1.0)):
+            arrays[name][known] = _FORGET * arrays[name][known] + values
+        level = np.where(
+            np.isnan(arrays["level"]), opinions, (1 - _LEVEL_STEP) * arrays["level"] + _LEVEL_STEP * opinions
+        )
+        self._update_known("level", level)
+        self._update_known("opinion", opinions)
+        return change
+
+    def _read_losses(self, members: Ints, losses: Floats) -> None:
+        members = members[~np.isnan(losses[members])]
+        arrays, now = self.arrays, np.log(np.maximum(losses[members], _LEAST_LOSS))
+        new = arrays["losses"][members] == 0.0
+        before = np.where(new, now, arrays["loss"][members])
+        arrays["first_loss"][members] = np.where(new, now, arrays["first_loss"][members])
+        arrays["loss"][members] = before + _LOSS_STEP * (now - before)
+        arrays["losses"][members] += 1.0
+
+    def _read_updates(self, members: Ints, updates: Floats) -> None:
+        members = members[~np.isnan(updates[members, 0])]
+        if members.size < 3:
+            return
+        rows = updates[members]
+        lengths = np.linalg.norm(rows, axis=1)
+        if not lengths.any():
+            return
+        units = rows / np.maximum(lengths, 1e-300)[:, None]
+        others = units.sum(axis=0) - units
+        cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
+        logs = np.log(np.maximum(lengths, 1e-6 * lengths.max()))
+        ratios = np.clip(logs - np.median(logs), -_SILENT, _SILENT)
+        for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
+            self.arrays[name][members] = _FORGET * self.arrays[name][members] + values
+
+    def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
+        """Leave out the suspects if the witnesses say so; let the others return."""
+        arrays = self.arrays
+        out = arrays["out"] > 0.0
+        cycle = math.ceil(self.clients / self.budget)
+        if slot % math.ceil(cycle / 10):  # where a cycle is long, a verdict in each tenth of it is enough
+            return
+        suspects = self._find_suspects(slot)
+        if suspects is None:
+            return
+        convicted = np.zeros(self.clients, dtype=np.bool_)
+        if 0 < np.count_nonzero(suspects) <= self.clients / 2:
+            others = (arrays["trained"] >= 2.0) & ~suspects
+            points = (
+                self._ask_losses(suspects, others)
+                + self._ask_gains(suspects, others)
+                + self._ask_updates(suspects, others)
+                + _ask_goal(suspects, cohorts, changes, skip=cycle)
+            )
+            if self._misses_training(out):
+                arrays["pardon"][out] = PARDON
+            elif points >= (KEPT if out.any() else CONVICTED):
+                convicted = suspects & (arrays["pardon"] == 0.0)
+        new, freed = convicted & ~out, out & ~convicted
+        if new.any() and not out.any():
+            arrays["level_before"] = arrays["level"].copy()
+        arrays["pause"][new] = arrays["wait"][new] = PAUSE
+        arrays["turn"][new] = 1.0
+        arrays["wait"][freed] = 0.0
+        arrays["out"] = convicted.astype(np.float64)
+
+    def _find_suspects(self, slot: int) -> Mask | None:
+        """(N,) the clients that are rather flawed than sound; None as long as too few have trained twice."""
+        arrays = self.arrays
+        judged = arrays["trained"] >= 2.0
+        if slot < FIRST_VERDICT or np.count_nonzero(judged) < max(4.0, 0.7 * np.count_nonzero(arrays["trained"])):
+            return None
+        channels = [
+            (arrays["loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            (arrays["loss"] - arrays["first_loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            (-_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
+            (-_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
+            (np.abs(_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
+        ]
+        scores, known = [], []
+        for values, readings, least in channels:
+            which = readings & judged
+            if np.count_nonzero(which) >= max(4.0, 0.5 * np.count_nonzero(judged)):
+                scores.append(score(values, which, least=least))
+                known.append(which)
+        if not scores:
+            return None
+        return flawed_probability(np.array(scores), np.array(known)) > 0.5
+
+    def _ask_losses(self, suspects: Mask, others: Mask) -> int:
+        """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell."""
+        arrays = self.arrays
+        read = arrays["losses"] >= 2.0
+        suspects, others = suspects & read, others & read
+        if not suspects.any() or np.count_nonzero(others) < 3:
+            return 0
+        fall = arrays["loss"] - arrays["first_loss"]
+        height = float(np.median(arrays["loss"][suspects]) - np.median(arrays["loss"][others]))
+        ours, theirs = float(np.median(fall[suspects])), float(np.median(fall[others]))
+        if theirs > -0.25 or height < 0.5 or ours < 0.4 * theirs:
+            return 0
+        return 2 if height > 0.9 and ours > 0.2 * theirs else 1
+
+    def _ask_gains(self, suspects: Mask, others: Mask) -> int:
+        """1: they gain less from their own training than the others; -1: they gain more."""
+        means, centres, errors = _mean(self.arrays["gain"], self.arrays["gains"]), [], 0.0
+        for group in (suspects, others):
+            some = means[group & (self.arrays["gains"] > 0.0)]
+            if some.size < 2:
+                return 0
+            centres.append(float(np.median(some)))
+            # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
+            errors += 0.5 * math.pi * float(1.4826 * np.median(np.abs(some - centres[-1]))) ** 2 / some.size
+        ratio = (centres[0] - centres[1]) / math.sqrt(errors + 1e-6)
+        return int(ratio < -1.5) - int(ratio > 1.5)
+
+    def _ask_updates(self, suspects: Mask, others: Mask) -> int:
+        """1: their updates point against those of the others, or are of quite another length."""
+        arrays = self.arrays
+        read = arrays["updates"] > 0.0
+        suspects, others = suspects & read, others & read
+        if not suspects.any() or not others.any():
+            return 0
+        cosine = _mean(arrays["cosine"], arrays["updates"])
+        length = np.abs(_mean(arrays["length"], arrays["updates"]))
+        odd = float(length[suspects].mean() - length[others].mean()) > 1.0
+        return int(odd or float(cosine[suspects].mean()) < -0.05)
+
+    def _misses_training(self, out: Mask) -> bool:
+        """Whether the opinions of those left out fell since then, beyond chance, by more than the others' rose."""
+        change = self.arrays["level"] - self.arrays["level_before"]
+        ours, others = change[out & ~np.isnan(change)], change[~out & ~np.isnan(change)]
+        if ours.size < 2 or others.size < 2:
+            return False
+        behind = float(ours.mean() - others.mean())
+        error = math.sqrt(float(ours.var()) / ours.size + float(others.var()) / others.size + 1e-6)
+        return behind < -2.5 * error and behind < -0.1 and float(ours.sum() + others.sum()) < 0.0
+
+    def _memory(self) -> dict[str, Any]:
+        return {
+            "cycle": self._cycle,
+            "told": len(self._changes),
+            "cohorts": pack(np.array(self._cohorts, dtype=np.int64), "<i8"),
+            "changes": pack(np.array(self._changes), "<f8"),
+        }
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        self._cycle, told = as_int("cycle", memory["cycle"]), as_int("told", memory["told"])
+        cohorts = unpack(memory["cohorts"], "<i8", size=told * self.budget, what="cohorts")
+        self._cohorts = cohorts.reshape(told, self.budget).tolist()
+        self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
+
+
+def _mean(total: Floats, weight: Floats) -> Floats:
+    return total / np.maximum(weight, 1e-9)
+
+
+def _ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, skip: int) -> int:
+    """1: the more suspects a cohort has than the one before it, the less the clients outside gain (t < -2.5).
+
+    It can only speak against them: flaws whose harm builds up slowly do not show in a slot.
+
+    Args:
+        suspects: (N,).
+        cohorts: Those told.
+        changes: The mean change of opinion outside each of them and the one before; nan where nobody is known.
+        skip: Slots at the beginning that do not count; the model changes too fast.
+    """
+    first = skip if len(cohorts) <= MEMORY else 0
+    counts = suspects[np.array(cohorts)].sum(axis=1).astype(np.float64)
+    more, gained = np.diff(counts)[first:], np.array(changes[1:])[first:]
+    known = ~np.isnan(gained)
+    more, gained = more[known], gained[known]
+    power = float(more @ more)
+    if gained.size <= 8 or power <= 4.0:
+        return 0
+    gained = gained - gained.mean()
+    slope = float(gained @ more) / power
+    error = math.sqrt(float(((gained - slope * more) ** 2).sum()) / (gained.size - 2) / power)
+    return int(slope < -2.5 * error)
