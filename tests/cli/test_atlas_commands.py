@@ -81,7 +81,7 @@ def test_selectors_are_ranked_on_atlases(built: Fedelect, tmp_path: Path) -> Non
     code, out, _ = built("bench", "selectors", "a.npz", *options, "--out", "new/folder/ranking.json")
     assert code == 0 and "exploration=0.5" in out and "optimum" in out
     (ranking,) = json.loads((tmp_path / "new/folder/ranking.json").read_text())["rankings"]
-    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 23)
+    assert (ranking["slots"], ranking["trials"], len(ranking["rows"])) == (6, 2, 28)
     assert set(ranking["rows"][0]) >= {"final_gap", "running_gap", "slots_to_close", "regret", "jain_index", "ask_ms"}
     assert all(row["trials_close"] in range(3) for row in ranking["rows"])
     figures = json.loads(built("atlas", "show", "a.npz", "--json")[1])

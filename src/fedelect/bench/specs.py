@@ -36,7 +36,8 @@ Not here are those that have nothing to tune; our own `set-gp`, `loss-gp` and `b
 tuning worlds; and `subset-ucb`: hardly ever does it come to use its index there, so all its settings are level.
 """
 
-_UNKNOWN_WITHOUT_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
+_LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
+_NEVER_KEPT: frozenset[Signal] = frozenset({"updates", "contributions"})  # an atlas holds no models
 
 
 def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool = True) -> list[str]:
@@ -47,9 +48,10 @@ def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool
         budget: K.
         full: Each with its default and with what tuning prefers; else with the latter alone, but for the paper's own
             selectors, which play as in the paper, too.
-        losses: Whether clients tell their losses; without, those that need them are left out.
+        losses: Whether clients tell their losses; without, those that need them are left out. Those that need
+            updates are left out in any case.
     """
-    missing = {} if losses else left_out()
+    missing = left_out(losses=losses)
     texts: list[str] = []
     for name in selector_classes():
         if name == "fixed" or name in missing:
@@ -65,9 +67,14 @@ def _fitted(text: str, clients: int, budget: int) -> str:
     return f"{name}{found}{min(max(int(candidates), budget), clients)}" if found else text
 
 
-def left_out() -> dict[str, str]:
-    """Selectors that an atlas without losses cannot serve -> what they need and it does not know."""
-    lacking = {name: sorted(kind.needs & _UNKNOWN_WITHOUT_LOSSES) for name, kind in selector_classes().items()}
+def left_out(*, losses: bool = False) -> dict[str, str]:
+    """Selectors that an atlas cannot serve -> what they need and it does not know.
+
+    Args:
+        losses: Whether the atlas keeps the clients' losses.
+    """
+    unknown = _NEVER_KEPT | (frozenset() if losses else _LOSSES)
+    lacking = {name: sorted(kind.needs & unknown) for name, kind in selector_classes().items()}
     return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
 
 

@@ -91,7 +91,7 @@ def selectors(
         finally:
             bar.stop()
         print_ranking(ranking, console)
-        for name, signals in left_out().items() if atlas.losses is None else ():
+        for name, signals in left_out(losses=atlas.losses is not None).items():
             console.print(f"not ranked: {name}, for it needs {signals}, which this atlas lacks", highlight=False)
         rankings.append(ranking)
     if out is not None:

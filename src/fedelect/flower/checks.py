@@ -55,13 +55,13 @@ def check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -
             f"{type(selector).__name__} needs the clients' beliefs, which stay with the clients; let them elect, with "
             f"fedelect.flower.PeerElected, or choose another selector"
         )
-    check_fits(selector, "fa", selector_label(selector))
     missing = sorted(selector.needs - SUPPLIED)
     if missing:
         raise ConfigurationError(
             f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
             f"choose another selector (`fedelect selectors` lists what each needs)"
         )
+    check_fits(selector, "fa", selector_label(selector))
     hidden = sorted(selector.needs & ({"opinions"} | REPORTED))
     if privacy is not None and hidden:
         raise ConfigurationError(
