@@ -35,7 +35,7 @@ from fedelect.flower.settings import (
 from fedelect.flower.slot_grid import SlotGrid
 from fedelect.records import RunHeader, open_run
 from fedelect.selectors import AbstractSelector, recommended
-from fedelect.vocabulary import as_int
+from fedelect.vocabulary import Signal, as_int
 
 
 class AbstractSlotStrategy(Strategy):
@@ -285,7 +285,11 @@ class GoalDirected(AbstractSlotStrategy):
         if selector is None:
             if budget is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
-            self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
+            asks = survey is not None or read_setting(strategy, "fraction_evaluate", 1.0) > 0.0
+            signals = ("opinions",) if asks and privacy is None else ()
+            self._auto: _AutoSelector | None = _AutoSelector(
+                as_int("budget", budget), clients, as_int("seed", seed), signals
+            )
             super().__init__(strategy, settings, None, run)
             return
         if budget is not None or clients is not None:
@@ -308,8 +312,8 @@ class GoalDirected(AbstractSlotStrategy):
             names = self._settings.names
             self._expected = self._count_nodes(grid) if names is None else len(names)
             clients = self._auto.clients or (2 * self._expected if names is None else len(names))
-        start = self._settings.start
-        selector = recommended(clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start)
+        start, auto = self._settings.start, self._auto
+        selector = recommended(clients=clients, budget=auto.budget, seed=auto.seed, start=start, signals=auto.signals)
         LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
         source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)
@@ -362,6 +366,7 @@ class _AutoSelector:
     budget: int
     clients: int | None
     seed: int
+    signals: tuple[Signal, ...]  # those that the server will see of each client
 
 
 _TIMEOUT_S = 3600.0  # Flower's own default

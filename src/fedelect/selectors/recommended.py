@@ -27,8 +27,9 @@ def recommended(
     """Build the recommended selector for a setting.
 
     In a warm start all clients take turns, but for those that look flawed (`SoundCycle`, which uses losses and updates
-    where they come); under FL&DA, where nobody gathers what it needs, all of them (`ShuffledCycle`). In a cold start the averages tell cohorts apart:
-    a Gaussian process over cohorts for few clients, Quick-Init UCB for many; under FL&DA its democratized form.
+    where they come); under FL&DA and where no opinions come, all of them (`ShuffledCycle`). In a cold start the
+    averages tell cohorts apart: a Gaussian process over cohorts for few clients, Quick-Init UCB for many; under FL&DA
+    its democratized form.
 
     >>> type(recommended(clients=100, budget=10, seed=1)).__name__
     'SoundCycle'
@@ -46,7 +47,7 @@ def recommended(
             f'framework must be "fa" or "da" and start "cold" or "warm", got {framework!r} and {start!r}'
         )
     if start == "warm":
-        taking_turns = ShuffledCycle if framework == "da" else SoundCycle
+        taking_turns = SoundCycle if framework == "fa" and "opinions" in signals else ShuffledCycle
         return taking_turns(clients=clients, budget=budget, seed=seed)
     if framework == "da":
         return BpGp(clients=clients, budget=budget, seed=seed)
