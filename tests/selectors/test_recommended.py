@@ -61,6 +61,7 @@ def test_turns_are_equal_among_those_available() -> None:
     [
         ({}, SoundCycle),
         ({"framework": "da"}, ShuffledCycle),
+        ({"signals": ()}, ShuffledCycle),
         ({"start": "cold"}, SetGp),
         ({"start": "cold", "signals": ("opinions", "loss")}, LossGp),
         ({"start": "cold", "clients": 100}, QuickInitUcb),
