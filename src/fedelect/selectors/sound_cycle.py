@@ -26,6 +26,9 @@ FIRST_VERDICT = 10
 CONVICTED, KEPT = 2, 1
 """Points at which suspects are left out, and at which those left out stay so."""
 
+CLEARED = 6.0
+"""Own gain, in deviations above the others, at which a client is never left out."""
+
 PAUSE, LONGEST_PAUSE, PARDON = 4.0, 32.0, 8.0
 """Cycles that a client is left out at first and at most (the pause doubles), and cycles for which it is acquitted."""
 
@@ -188,8 +191,9 @@ class SoundCycle(AbstractSelector):
             )
             if self._misses_training(out):
                 arrays["pardon"][out] = PARDON
-            elif points >= (KEPT if out.any() else CONVICTED):
-                convicted = suspects & (arrays["pardon"] == 0.0)
+            else:
+                named = suspects & (arrays["pardon"] == 0.0) & (self._excess_gains(others) < CLEARED)
+                convicted = (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
         new, freed = convicted & ~out, out & ~convicted
         if new.any() and not out.any():
             arrays["level_before"] = arrays["level"].copy()
@@ -237,16 +241,23 @@ class SoundCycle(AbstractSelector):
 
     def _ask_gains(self, suspects: Mask, others: Mask) -> int:
         """1: they gain less from their own training than the others; -1: they gain more."""
-        means, centres, errors = _mean(self.arrays["gain"], self.arrays["gains"]), [], 0.0
-        for group in (suspects, others):
-            some = means[group & (self.arrays["gains"] > 0.0)]
-            if some.size < 2:
-                return 0
-            centres.append(float(np.median(some)))
-            # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
-            errors += 0.5 * math.pi * float(1.4826 * np.median(np.abs(some - centres[-1]))) ** 2 / some.size
-        ratio = (centres[0] - centres[1]) / math.sqrt(errors + 1e-6)
+        excess = self._excess_gains(others)
+        some = excess[suspects & (self.arrays["gains"] > 0.0)]
+        if not some.size:
+            return 0
+        # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
+        error = math.sqrt(0.5 * math.pi * (1.0 / some.size + 1.0 / np.count_nonzero(others)))
+        ratio = float(np.median(some)) / error
         return int(ratio < -1.5) - int(ratio > 1.5)
+
+    def _excess_gains(self, others: Mask) -> Floats:
+        """(N,) own gains in deviations of the others from their median."""
+        means = _mean(self.arrays["gain"], self.arrays["gains"])
+        known = others & (self.arrays["gains"] > 0.0)
+        if not known.any():
+            return np.zeros(self.clients)
+        centre = float(np.median(means[known]))
+        return (means - centre) / (1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3)
 
     def _ask_updates(self, suspects: Mask, others: Mask) -> int:
         """1: their updates point against those of the others, or are of quite another length."""
