@@ -42,7 +42,10 @@ COMMANDS = {
         "look:live",
         "Serve the report of a run that is going on, in this or another process, and update it as slots finish.",
     ),
-    "selectors": ("look:selectors", "List the selectors that can be named, each with a line on when to choose it."),
+    "selectors": (
+        "look:selectors",
+        "List the selectors that can be named, by family, each with a line on when to choose it.",
+    ),
     "peers": ("peers:app", "Real peers: found a federation, or see one at work on this machine."),
     "scenario": ("scenario:app", "Look at scenarios."),
     "data": ("data:app", "Get data sets."),
