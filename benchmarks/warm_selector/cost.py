@@ -1,6 +1,6 @@
 """Time of an ask and a tell of `SoundCycle` with all its signals, median of the last slots, in milliseconds.
 
-PYTHONPATH=src python benchmarks/warm_selector/cost.py
+python benchmarks/warm_selector/cost.py
 """
 
 import statistics
