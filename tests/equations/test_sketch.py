@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedelect.equations.sketch import UpdateSketch
+from fedelect.equations.sketch import MOST_COORDINATES, UpdateSketch
 from fedelect.seeds import stream
 from fedelect.vocabulary import UPDATE_SIZE
 
@@ -47,6 +47,14 @@ def test_inner_products_are_kept_in_expectation_with_the_stated_deviation() -> N
     scale = np.linalg.norm(one) * np.linalg.norm(other) / np.sqrt(UPDATE_SIZE)
     assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(200)
     assert 0.7 * scale < np.std(errors) < 1.6 * scale
+
+
+def test_of_a_long_vector_a_part_is_drawn_and_lengths_are_kept_in_expectation() -> None:
+    length = 2 * MOST_COORDINATES
+    change = stream(4, "change").normal(size=length).astype(np.float32)
+    squares = [float(np.sum(UpdateSketch(length, seed).project(change) ** 2)) for seed in range(20)]
+    truth = float(change.astype(np.float64) @ change)
+    assert abs(np.mean(squares) / truth - 1.0) < 4 * np.sqrt(2 / UPDATE_SIZE / 20)
 
 
 def test_opposite_changes_have_opposite_projections_and_no_change_has_none() -> None:

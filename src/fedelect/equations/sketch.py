@@ -2,7 +2,8 @@
 
 Each coordinate is added to one of the numbers, drawn evenly, with a random sign (the count sketch of Charikar, Chen and
 Farach-Colton 2002; feature hashing, Weinberger et al. 2009). Inner products are kept in expectation, with a standard
-deviation of about |x| |y| / sqrt(size).
+deviation of about |x| |y| / sqrt(size). Of very long vectors a part of the coordinates is drawn and scaled up, so that
+the cost of a large model stays small.
 """
 
 import functools
@@ -12,6 +13,10 @@ from numpy.typing import ArrayLike
 
 from fedelect.seeds import stream
 from fedelect.vocabulary import UPDATE_SIZE, Floats
+
+
+MOST_COORDINATES = 2**18
+"""Longest vector of which all coordinates are used."""
 
 
 class UpdateSketch:
@@ -24,12 +29,15 @@ class UpdateSketch:
 
     def __init__(self, length: int, seed: int) -> None:
         rng = stream(seed, "update sketch", length)
-        self._places = rng.integers(UPDATE_SIZE, size=length)
-        self._signs = rng.choice(np.array([-1.0, 1.0]), size=length)
+        used = min(length, MOST_COORDINATES)
+        self._drawn = None if used == length else np.sort(rng.integers(length, size=used))  # with replacement
+        self._places = rng.integers(UPDATE_SIZE, size=used)
+        self._signs = rng.choice(np.array([-1.0, 1.0]), size=used) * np.sqrt(length / used)
 
     def project(self, change: ArrayLike) -> Floats:
         """Return the (64,) projection of a change; an array of any shape with `length` elements."""
-        flat = np.asarray(change, dtype=np.float64).reshape(-1)
+        flat = np.asarray(change).reshape(-1)
+        flat = (flat if self._drawn is None else flat[self._drawn]).astype(np.float64)
         return np.asarray(np.bincount(self._places, self._signs * flat, UPDATE_SIZE), dtype=np.float64)
 
 

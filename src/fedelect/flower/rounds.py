@@ -182,7 +182,7 @@ class Rounds:
         own = next(iter(update.content.array_records.values()), ArrayRecord())
         if not sent or any(name not in own for name in sent):
             return
-        parts = [np.ravel(own[name].numpy().astype(np.float64) - array.numpy()) for name, array in sent.items()]
+        parts = [np.ravel(own[name].numpy() - array.numpy()) for name, array in sent.items()]
         change = np.concatenate(parts)
         assert self.sketch_seed is not None
         projected = make_sketch(change.size, self.sketch_seed).project(change)
