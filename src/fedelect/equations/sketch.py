@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from fedelect.seeds import stream
 from fedelect.vocabulary import UPDATE_SIZE, Floats
 
-
 MOST_COORDINATES = 2**18
 """Longest vector of which all coordinates are used."""
 
