@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -19,7 +18,7 @@ from fedelect.equations import metrics
 from fedelect.errors import ConfigurationError
 from fedelect.records.codec import RecordCheck
 from fedelect.records.measures import MeasureCurves, Measured
-from fedelect.records.reader import RunRecords, read_header, scan_records
+from fedelect.records.reader import RunRecords, follow_run
 from fedelect.records.schema import RunHeader, SelectorEntry, SlotRecord, to_array
 from fedelect.vocabulary import Floats, Ints
 
@@ -173,9 +172,8 @@ def tabulate(run: RunRecords | RunTable) -> RunTable:
 
 def read_table(path: str | os.PathLike[str]) -> RunTable:
     """The run in folder `path` as arrays, without holding its records: for runs too large for `read_run`."""
-    folder = Path(path)
-    header = read_header(folder)
-    return _collect(header, (record for _, record in scan_records(folder, header)))
+    run = follow_run(path)
+    return _collect(run.header, run.fresh())
 
 
 class TableBuilder:
