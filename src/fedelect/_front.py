@@ -51,6 +51,7 @@ def simulate(
     ray: str | None = None,
     progress: Progress = True,
     command: str | None = None,
+    allow_large: bool = False,
 ) -> Run:
     """Simulate a federation once for each selector and trial, and return the recorded run.
 
@@ -76,6 +77,7 @@ def simulate(
         ray: A Ray cluster to use instead: HOST:PORT of its head, "auto", or "local". Needs the extra `ray`.
         progress: Show a progress bar (terminal or notebook), or call a function with (finished, total).
         command: What to note in the record as the command that repeats the run.
+        allow_large: Do not refuse numbers that would take more than half of the memory or 30 days of one core.
 
     Raises:
         ConfigurationError: A selector, scenario or number that cannot be used; nothing has been written.
@@ -108,6 +110,7 @@ def simulate(
             progress=bar.show if bar is not None else progress if callable(progress) else _no_progress,
             workers=workers,
             ray_address=ray,
+            allow_large=allow_large,
         )
     except BaseException:
         if out is None:

@@ -54,6 +54,12 @@ def build(
         typer.Option(help="Processes that train; one for each core if left out. The atlas is the same for any number."),
     ] = None,
     limit: Annotated[int, typer.Option(help="Most cohorts to train.")] = LIMIT,
+    allow_large: Annotated[
+        bool,
+        typer.Option(
+            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
+        ),
+    ] = False,
 ) -> None:
     """Train every cohort of a scenario with a cold start, and the best of them again.
 
@@ -68,7 +74,7 @@ def build(
     plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh, losses=losses)
     bar = TerminalBar(f"atlas of {config.name}", "trainings", console)
     command = shlex.join(["fedelect", *sys.argv[1:]])
-    options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit}
+    options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit, "allow_large": allow_large}
     try:
         atlas = build_atlas(plan, source, out, command=command, progress=bar.show, **options)
     except KeyboardInterrupt:

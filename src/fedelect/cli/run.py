@@ -61,6 +61,12 @@ def run(
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Show the run on a local web page while it goes on.")] = False,
     live_port: Annotated[int | None, typer.Option(help="Port of that page, 0 for any free one.")] = None,
+    allow_large: Annotated[
+        bool,
+        typer.Option(
+            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
+        ),
+    ] = False,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
@@ -80,6 +86,7 @@ def run(
             engine=engine,
             workers=workers,
             ray=ray,
+            allow_large=allow_large,
         )
     print_summary(result.summary(), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)

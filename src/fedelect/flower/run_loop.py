@@ -347,9 +347,9 @@ class RunLoop:
         lost = sorted(set(range(1, self.slot)) - self._writer.recorded(self._label, 0))
         if lost:
             raise RunError(
-                f"the run in {self._writer.path} was saved after slot {self.slot}, but the records of {len(lost)} slots "
-                f"before it are missing, the first of slot {lost[0]}; restore its slots.jsonl from a copy, or begin a "
-                f"new folder"
+                f"the run in {self._writer.path} was saved after slot {self.slot}, but the records of {len(lost)} "
+                f"slots before it are missing, the first of slot {lost[0]}; restore its slots.jsonl from a copy, or "
+                f"begin a new folder"
             )
 
     def _log(self, selection: Selection, trained: SlotTraining, outcome: SlotOutcome) -> None:

@@ -31,6 +31,8 @@ def parse_scenario(text: str) -> ScenarioConfig:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the scenario is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigurationError("the scenario is nested too deeply; a scenario has tables of keys, no more") from error
     return _convert(given)
 
 
