@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedelect._progress import make_bar
 from fedelect._run import Run
+from fedelect._text import printable
 from fedelect.atlas import Atlas, load_atlas
 from fedelect.datasets import NAMED, as_dataset, load_dataset
 from fedelect.errors import ConfigurationError
@@ -98,7 +99,7 @@ def simulate(
     bound = plan.bound_to_this_process
     if bound is not None and workers is None and trials > 1 and progress is not False:
         note = f"all trials run in this process, for other processes cannot import {bound}; put it into a module"
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)
     bar = make_bar(f"{config.name}, FL&{chosen.upper()}", "replica-slots") if progress is True else None
     try:
         simulate_plan(

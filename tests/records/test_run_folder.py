@@ -75,7 +75,7 @@ def test_a_record_offered_again_must_be_equal_but_for_its_timing(tmp_path: Path)
     with open_run(tmp_path, HEADER) as writer:
         assert writer.append([msgspec.structs.replace(RECORDS[1], seconds=9.0)]) == 0
         changed = msgspec.structs.replace(RECORDS[1], reward=0.75, cohort=(0, 1, 3))
-        with pytest.raises(RunError, match=r"'best', trial 1, slot 1 .*cohort: \(0, 1, 2\) -> \(0, 1, 3\); reward: "):
+        with pytest.raises(RunError, match=r"'best', trial 1, slot 1 .*: cohort\[2\]: 2 -> 3; reward: "):
             writer.append([RECORDS[5], changed])
         assert writer.append([RECORDS[5]]) == 1
     assert read_run(tmp_path).records == (*RECORDS[:4], RECORDS[5])
@@ -145,6 +145,24 @@ def test_another_configuration_is_refused_and_the_difference_named(
     with pytest.raises(RunMismatchError, match=re.escape(said)):
         open_run(tmp_path, sample_header(**changes))
     assert read_run(tmp_path).records == RECORDS
+
+
+def test_long_values_are_shown_where_they_differ(tmp_path: Path) -> None:
+    write(tmp_path)
+    long = "a" * 500
+    before, after = ({"name": f"{long}{end}{long}"} for end in ("first", "other"))
+    open_run(tmp_path / "long", sample_header(scenario=before)).close()
+    with pytest.raises(RunMismatchError, match=r"scenario\.name: \.\.\.a+firsta+\.\.\. -> \.\.\.a+othera+\.\.\. "):
+        open_run(tmp_path / "long", sample_header(scenario=after))
+    with open_run(tmp_path, HEADER) as writer:
+        opinions = (*RECORDS[0].opinions[:-1], 0.0625)  # type: ignore[index]
+        with pytest.raises(RunError, match=r"\(there -> now\): opinions\[6\]: None -> 0\.0625; the run does not"):
+            writer.append([msgspec.structs.replace(RECORDS[0], opinions=opinions)])
+    with (
+        open_run(tmp_path / "notes", HEADER) as writer,
+        pytest.raises(RunError, match=r"a1' -> \.\.\.a+2' \(they diff"),
+    ):
+        writer.append([msgspec.structs.replace(RECORDS[1], note=f"{long}{end}") for end in ("1", "2")])
 
 
 def test_many_differences_are_not_all_listed(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from fedelect.atlas import (
     seed_sets_apart,
     table_truth,
 )
+from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.scenario import Dataset
@@ -65,7 +66,7 @@ def build(
 
     A build that was stopped or killed goes on when the same command is given again.
     """
-    console = Console()
+    console = make_console()
     config, source = load_source(scenario)
     if not isinstance(source, Dataset):
         raise ConfigurationError(
@@ -96,7 +97,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(atlas_json(loaded), indent=2, allow_nan=False))
     else:
-        _print(loaded, atlas, Console())
+        _print(loaded, atlas, make_console())
 
 
 def atlas_json(atlas: Atlas) -> dict[str, Any]:

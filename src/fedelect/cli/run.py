@@ -11,6 +11,7 @@ from rich.console import Console
 from fedelect._front import simulate
 from fedelect._progress import make_bar
 from fedelect._run import Run
+from fedelect.cli.console import make_console
 from fedelect.cli.look import serve_live
 from fedelect.cli.tables import print_summary
 from fedelect.federation import DEFAULT_ENGINE
@@ -72,7 +73,7 @@ def run(
 
     A run that was stopped or killed goes on when the same command is given again.
     """
-    console = Console()
+    console = make_console()
     with serve_live(out, console, wanted=live, port=live_port):
         result = simulate_here(
             console,

@@ -97,13 +97,16 @@ def _refuse_foreign(folder: Path) -> None:
 def _refuse_other(folder: Path, stored: RunHeader, header: RunHeader) -> None:
     differences = header_differences(stored, header)
     if differences:
-        shown = "".join(f"\n  {line}" for line in differences[:_SHOWN_DIFFERENCES])
-        more = len(differences) - _SHOWN_DIFFERENCES
-        rest = f"\n  and {more} more" if more > 0 else ""
+        listed = _list(differences, "\n  ")
         raise RunMismatchError(
-            f"{folder} holds a run of another configuration (there -> asked for):{shown}{rest}\n"
+            f"{folder} holds a run of another configuration (there -> asked for):\n  {listed}\n"
             f"ask for the same configuration to resume it, or write to another folder"
         )
+
+
+def _list(differences: list[str], separator: str) -> str:
+    more = len(differences) - _SHOWN_DIFFERENCES
+    return separator.join(differences[:_SHOWN_DIFFERENCES] + ([f"and {more} more"] if more > 0 else []))
 
 
 class RunWriter:
@@ -176,7 +179,7 @@ class RunWriter:
             elif known != record:
                 raise RunError(
                     f"{describe(record)} is on record in {self._folder} with other values (there -> now): "
-                    f"{'; '.join(record_differences(known, record))}; the run does not repeat itself: resume it "
+                    f"{_list(record_differences(known, record), '; ')}; the run does not repeat itself: resume it "
                     f"with the versions under `provenance` in {HEADER_NAME}, or run again in a new folder"
                 )
         if lines:
