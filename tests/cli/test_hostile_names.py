@@ -62,9 +62,7 @@ def test_run_and_scenario_show_the_name_as_it_is_written_and_obey_none_of_it(tmp
     (tmp_path / "[red]own.toml").write_text(WORLD)
     options = ["--slots", "2", "--selector", "random", "--workers", "1"]
     shown = fedelect_prints("run", "world.toml", *options, "--out", "[bold]out", cwd=tmp_path)
-    assert (
-        harmless(shown) and "[/bold][red]�]0;owned�" in shown.replace("owned [", "owned� [")
-    ) or "[/bold][red]" in shown
+    assert harmless(shown) and "[/bold][red]�]0;owned" in shown
     assert "records: [bold]out" in shown
     shown = fedelect_prints("run", "[red]own.toml", *options, "--out", "other", cwd=tmp_path, colour=True)
     assert TITLE not in shown and "\x1b[2J" not in shown and "[red]own" in shown
@@ -86,7 +84,7 @@ def test_show_and_report_print_hostile_records_as_text(tmp_path: Path) -> None:
 def test_errors_show_what_a_file_says_as_text(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('start = "[/red]\\u001b]0;owned\\u0007"\n')
     shown = fedelect_prints("run", "bad.toml", code=1, cwd=tmp_path)
-    assert harmless(shown) and shown.startswith("error: ") and "[/red]" in shown
+    assert harmless(shown) and shown.strip().startswith("error: ") and "[/red]" in shown
     folder = hostile_run(tmp_path / "run")
     with pytest.raises(fedelect.errors.RunError):
         open_run(folder, sample_header())
@@ -120,7 +118,7 @@ def test_show_of_a_run_that_lost_its_slots_is_an_error(tmp_path: Path) -> None:
 def test_show_of_a_run_without_a_finished_slot_says_so_and_prints_no_nan(tmp_path: Path) -> None:
     open_run(tmp_path / "run", sample_header()).close()
     shown = fedelect_prints("show", str(tmp_path / "run"))
-    assert "0 of 24 records so far" in shown and "nan" not in shown
+    assert "0 of 24 records so far" in " ".join(shown.split()) and "nan" not in shown
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m", "\x07", "\x9b", "\u202e", "\r", "\x7f", "\ud800"])
