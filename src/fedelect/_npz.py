@@ -4,13 +4,14 @@ Nothing is unpickled, and no memory is asked for that the file cannot fill: the 
 with what it holds before an array is made of it.
 """
 
+import io
 import math
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def read_npz(path: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> di
             f"{path} is not an .npz file but something else (text, one array), or is cut off; numpy.savez writes one"
         ) from error
     except (OSError, EOFError, ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise DataError(f"{path} cannot be read: {error or type(error).__name__}; is it damaged?") from error
+        raise DataError(f"{path} cannot be read: {type(error).__name__} {error}; is it damaged?") from error
     except (zlib.error, NotImplementedError, RuntimeError, struct.error, OverflowError, KeyError) as error:
         raise DataError(f"{path} cannot be read: {error}; is it damaged?") from error
 
@@ -81,7 +82,7 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> NDArray[Any
                 f"{format_bytes(held)}"
             )
         content = bytearray(held)
-        if file.readinto(content) != held or file.read(1):
+        if cast(io.BufferedIOBase, file).readinto(content) != held or file.read(1):
             raise DataError(f"{archive.filename} is damaged: its array {info.filename} is cut off")
     return np.frombuffer(content, dtype=dtype).reshape(shape, order="F" if fortran else "C")
 

@@ -85,9 +85,8 @@ class PrivacyLedger:
             record = self._context.state.get(_STATE_KEY)
             return msgspec.convert(dict(record), _Spent) if isinstance(record, MetricRecord) else None
         try:
-            line = bytearray(self._file.read_bytes().removesuffix(b"\n"))
-            open_line(line, 0)
-            return msgspec.json.decode(line, type=_Spent)
+            content, _ = open_line(self._file.read_bytes().removesuffix(b"\n"), 0)
+            return msgspec.json.decode(content, type=_Spent)
         except FileNotFoundError:
             return None
         except OSError as error:

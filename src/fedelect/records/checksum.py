@@ -35,21 +35,18 @@ def seal_line(record: bytes, before: int) -> tuple[bytes, int]:
     return body + _LINE_TAIL % checksum + b"\n", checksum
 
 
-def open_line(line: bytearray, before: int) -> int:
-    """Verify a line (without line feed) and return its checksum; `line` is left as the record, a JSON object.
+def open_line(line: bytes, before: int) -> tuple[bytes, int]:
+    """Return the record in a line (without line feed), a JSON object, and the line's checksum; RunError if it is wrong.
 
-    In place, for copies would cost more than the checksum.
-
-    Raises:
-        RunError: The checksum does not fit.
+    Args:
+        line: The line.
+        before: Checksum of the line before it.
     """
-    tail = line[-TAIL_BYTES:]
-    del line[-TAIL_BYTES:]
-    checksum = zlib.crc32(line, before)
-    if tail != _LINE_TAIL % checksum:
+    body = line[:-TAIL_BYTES]
+    checksum = zlib.crc32(body, before)
+    if not line.endswith(_LINE_TAIL % checksum):
         raise RunError("its checksum does not fit its content and the lines before it")
-    line += b"}"
-    return checksum
+    return body + b"}", checksum
 
 
 def read_checksum(tail: bytes) -> int:

@@ -6,7 +6,7 @@ is refused when it is offered, not found when it is too late.
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -165,8 +165,12 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _signals(record: SlotRecord) -> Iterable[tuple[str, tuple[float | None, ...] | None]]:
-    return () if record.signals is None else msgspec.structs.asdict(record.signals).items()
+def _per_client(record: SlotRecord) -> list[tuple[str, tuple[float | None, ...]]]:
+    """The values of a record that are one for each client, by name."""
+    found = [("opinions", record.opinions), ("beliefs", record.beliefs)]
+    if record.signals is not None:
+        found += msgspec.structs.asdict(record.signals).items()
+    return [(name, values) for name, values in found if values is not None]
 
 
 class RecordCheck:
@@ -194,10 +198,11 @@ class RecordCheck:
             return f"arrivals {record.arrivals} are not one number <= {rounds} rounds for each of {cohort}"
         if record.empty_rounds > rounds:
             return f"{record.empty_rounds} empty rounds out of {rounds}"
-        for name, values in (("opinions", record.opinions), ("beliefs", record.beliefs), *_signals(record)):
-            if values is not None and len(values) != header.clients:
+        for name, values in _per_client(record):
+            if len(values) != header.clients:
                 return f"{name} must have one value for each of the {header.clients} clients, got {len(values)}"
-        if max(record.candidates + record.failed + record.left_out, default=0) >= header.clients:
+        named = record.candidates or record.failed or record.left_out  # most often none, and then nothing is added up
+        if named and max(record.candidates + record.failed + record.left_out) >= header.clients:
             return f"candidates, failed or left_out names a client outside 0..{header.clients - 1}"
         if record.status != "done" and not record.note:
             return f"a slot that is {record.status} needs a note that says why"

@@ -119,10 +119,9 @@ class RunFollower:
     def fresh_places(self) -> Iterator[tuple[Place, SlotRecord]]:
         """The same with the place of each record's line; its checksum is verified, and that it fits the header."""
         for line in _complete_lines(self._file, self._end):
-            size = len(line) + 1
             try:
-                checksum = open_line(line, self.checksum)
-                record = decode_record(line)
+                content, checksum = open_line(line, self.checksum)
+                record = decode_record(content)
                 self._check(record)
             except (*UNREADABLE, RunError) as error:
                 raise damaged_line(self._file, self._line + 1, error, self.header) from error
@@ -134,7 +133,7 @@ class RunFollower:
             slots.add(record.slot)
             self._line += 1
             self.checksum = checksum
-            start, self._end = self._end, self._end + size
+            start, self._end = self._end, self._end + len(line) + 1
             yield Place(start, self._end), record
 
 
@@ -145,13 +144,13 @@ def damaged_line(file: Path, number: int, error: Exception, header: RunHeader) -
     return RunError(f"line {number} of {file} is damaged: {error}; restore the file from a copy, or {remedy}")
 
 
-def _complete_lines(file: Path, start: int) -> Iterator[bytearray]:
+def _complete_lines(file: Path, start: int) -> Iterator[bytes]:
     try:
         with open(file, "rb") as source:
             if source.seek(0, os.SEEK_END) < start:
                 raise RunError(f"{file} has become shorter since it was last read; read the run anew")
             source.seek(start)
-            rest = bytearray()
+            rest = b""
             while block := source.read(_BLOCK_BYTES):
                 lines = (rest + block).split(b"\n")
                 rest = lines.pop()

@@ -240,9 +240,8 @@ class RunWriter:
                     file.seek(offset - 1 - TAIL_BYTES)
                     before = read_checksum(file.read(TAIL_BYTES))
                     file.seek(1, os.SEEK_CUR)
-                line = bytearray(file.readline()[:-1])
-                open_line(line, before)
-                return decode_record(line)
+                content, _ = open_line(file.readline()[:-1], before)
+                return decode_record(content)
         except OSError as error:
             raise as_run_error("read", self._slots_path, error) from error
         except (*UNREADABLE, RunError, ValueError) as error:
