@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedelect._progress import make_bar
 from fedelect._run import Run
+from fedelect._text import printable
 from fedelect.atlas import Atlas, load_atlas
 from fedelect.datasets import NAMED, as_dataset, load_dataset
 from fedelect.errors import ConfigurationError
@@ -51,6 +52,7 @@ def simulate(
     ray: str | None = None,
     progress: Progress = True,
     command: str | None = None,
+    allow_large: bool = False,
 ) -> Run:
     """Simulate a federation once for each selector and trial, and return the recorded run.
 
@@ -76,6 +78,7 @@ def simulate(
         ray: A Ray cluster to use instead: HOST:PORT of its head, "auto", or "local". Needs the extra `ray`.
         progress: Show a progress bar (terminal or notebook), or call a function with (finished, total).
         command: What to note in the record as the command that repeats the run.
+        allow_large: Do not refuse numbers that would take more than half of the memory or 30 days of one core.
 
     Raises:
         ConfigurationError: A selector, scenario or number that cannot be used; nothing has been written.
@@ -96,7 +99,7 @@ def simulate(
     bound = plan.bound_to_this_process
     if bound is not None and workers is None and trials > 1 and progress is not False:
         note = f"all trials run in this process, for other processes cannot import {bound}; put it into a module"
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)
     bar = make_bar(f"{config.name}, FL&{chosen.upper()}", "replica-slots") if progress is True else None
     try:
         simulate_plan(
@@ -108,6 +111,7 @@ def simulate(
             progress=bar.show if bar is not None else progress if callable(progress) else _no_progress,
             workers=workers,
             ray_address=ray,
+            allow_large=allow_large,
         )
     except BaseException:
         if out is None:

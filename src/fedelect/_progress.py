@@ -19,6 +19,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from fedelect._text import printable
+
 _NOTEBOOK_UPDATE_S = 0.5
 
 
@@ -59,7 +61,7 @@ class TerminalBar:
 
     def __init__(self, title: str, unit: str, console: Console) -> None:
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn(unit),
@@ -69,7 +71,7 @@ class TerminalBar:
             TimeRemainingColumn(),
         )
         self._bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a step may take minutes
-        self._task = self._bar.add_task(title, total=None)
+        self._task = self._bar.add_task(printable(title), total=None)
 
     def show(self, finished: int, total: int) -> None:
         """See `Bar`."""

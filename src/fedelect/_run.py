@@ -17,9 +17,9 @@ from fedelect.records import (
     RunHeader,
     SlotRecord,
     SummaryTable,
+    follow_run,
     mean_opinion,
     read_header,
-    scan_records,
     summary_table,
 )
 from fedelect.vocabulary import Floats, Ints
@@ -68,7 +68,10 @@ class Run:
             selector: Label of one selector; None for all.
         """
         label = None if selector is None else self._label(selector)
-        for _, record in scan_records(self.path, self.header):
+        run = follow_run(self.path)
+        if run.header != self.header:
+            raise RunError(f"{self.path} was extended or replaced since it was loaded; load it again")
+        for record in run.fresh():
             if label is None or record.selector == label:
                 yield record
 

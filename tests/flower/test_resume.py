@@ -260,11 +260,26 @@ def test_records_without_a_sound_save_are_refused(tmp_path: Path) -> None:
         directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
 
 
-def test_a_damaged_save_or_initial_model_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_initial_model_is_refused_also_one_that_can_be_decoded(tmp_path: Path) -> None:
     directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
-    (tmp_path / "run" / "initial.arrays").write_bytes(b"\x93nonsense")
-    with pytest.raises(RunError, match=r"initial\.arrays cannot be read"):
-        directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+    file = tmp_path / "run" / "initial.arrays"
+    text = file.read_bytes()
+    for damaged in (b"\x93nonsense", text[:-1] + bytes([text[-1] ^ 1]), text[:-1]):
+        file.write_bytes(damaged)
+        with pytest.raises(RunError, match=r"initial\.arrays is damaged; restore it"):
+            directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=2 * L)
+
+
+def test_a_run_that_lost_records_of_slots_before_its_save_is_refused(tmp_path: Path) -> None:
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=4 * L)
+    file = tmp_path / "run" / "slots.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:3]))  # that of the last slot is in the save
+    directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=4 * L)
+    assert file.read_bytes() == b"".join(lines)
+    file.write_bytes(b"".join(lines[:1]))
+    with pytest.raises(RunError, match="the records of 2 slots before it are missing, the first of slot 2; restore"):
+        directed(tmp_path / "run").start(federation(N)[0], initial_arrays(), num_rounds=4 * L)
 
 
 def test_a_run_whose_initial_model_is_gone_is_not_gone_on_with_from_another(tmp_path: Path) -> None:

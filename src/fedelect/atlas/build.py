@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._machine import as_float, refuse_too_large
 from fedelect._processes import run_tasks, worker_count
 from fedelect.analytics import load_opinion
 from fedelect.atlas.facts import check, strip_data
@@ -29,6 +30,7 @@ from fedelect.federation import DEFAULT_ENGINE, Engine, make_engine, versions_of
 from fedelect.measurement import opinions_on
 from fedelect.records import PartStore, create_provenance, remove_leftovers
 from fedelect.scenario import Dataset, Scenario, build_scenario
+from fedelect.scenario.size import estimate_training_s, estimate_world_bytes, estimate_world_s
 from fedelect.vocabulary import Cohort, Floats, Ints
 
 LIMIT = 20_000
@@ -64,6 +66,7 @@ def build_atlas(
     engine: str | None = None,
     workers: int | None = None,
     limit: int = LIMIT,
+    allow_large: bool = False,
     command: str = "",
     progress: Progress = lambda finished, total: None,
 ) -> Atlas:
@@ -79,6 +82,7 @@ def build_atlas(
         engine: Name of the engine that trains; the default one if None.
         workers: How many processes train; one for each usable core if None, 1 for none beside this one.
         limit: Most cohorts to train.
+        allow_large: Do not refuse what would take more than half of the memory or 30 days of one core.
         command: The command line to note in the atlas.
         progress: Called when the build begins and whenever a part is finished.
 
@@ -91,6 +95,8 @@ def build_atlas(
         raise ConfigurationError(f"an atlas is a file that ends in .npz, got {out}")
     name = engine or DEFAULT_ENGINE
     places = worker_count(workers)
+    if not allow_large:
+        _check_size(plan, dataset, places, min(plan.cohorts, limit))
     trainer = Trainer(plan, dataset, name)
     if plan.cohorts > limit:
         raise _too_many(plan, trainer, limit, places)
@@ -276,6 +282,17 @@ def _existing(out: Path, identity: dict[str, Any]) -> Atlas:
             f"{out} holds another atlas ({', '.join(changed)} differ); write to another file, or remove it"
         )
     return atlas
+
+
+def _check_size(plan: AtlasPlan, dataset: Dataset, places: int, cohorts: int) -> None:
+    config = plan.config
+    trainings = as_float(cohorts) * as_float(plan.seeds)
+    refuse_too_large(
+        f"an atlas of {config.clients:,} clients, {plan.seeds:,} trainings of each cohort, {config.rounds_per_slot:,} "
+        f"rounds of {config.model.epochs:,} epochs",
+        memory=places * estimate_world_bytes(config, dataset) + 2.0 * trainings * as_float(config.clients),
+        seconds=estimate_world_s(config) + trainings * estimate_training_s(config, dataset),
+    )
 
 
 def _too_many(plan: AtlasPlan, trainer: Trainer, limit: int, places: int) -> ConfigurationError:

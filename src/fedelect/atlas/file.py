@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._npz import read_npz
 from fedelect.atlas.facts import FACTS, check, typed, world_of_facts
 from fedelect.atlas.table import COUNTS, FLOATS, Atlas
 from fedelect.errors import ConfigurationError, DataError
@@ -131,19 +132,12 @@ def _about(atlas: Atlas) -> _About:
 
 def _members(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with open(path, "rb") as opened:
-            file = np.load(opened, allow_pickle=False)
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds one array and is not an atlas; `fedelect atlas build` makes one")
-            return {name: file[name] for name in file.files}
+        return read_npz(path, lambda found: found)
     except FileNotFoundError as error:
         raise DataError(f"there is no file {path}; `fedelect atlas build SCENARIO --out {path}` makes it") from error
-    except DataError:
-        raise
-    except Exception as error:  # whatever numpy makes of a broken file: it raises a dozen kinds
+    except DataError as error:
         raise DataError(
-            f"{path} cannot be read as an atlas ({type(error).__name__}): it is damaged or something else; `fedelect "
-            f"atlas build SCENARIO --out FILE` makes one"
+            f"{path} cannot be read as an atlas: {error}. `fedelect atlas build SCENARIO --out FILE` makes one"
         ) from error
 
 

@@ -24,6 +24,7 @@ from fedelect.atlas import (
     seed_sets_apart,
     table_truth,
 )
+from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.scenario import Dataset
@@ -54,12 +55,18 @@ def build(
         typer.Option(help="Processes that train; one for each core if left out. The atlas is the same for any number."),
     ] = None,
     limit: Annotated[int, typer.Option(help="Most cohorts to train.")] = LIMIT,
+    allow_large: Annotated[
+        bool,
+        typer.Option(
+            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
+        ),
+    ] = False,
 ) -> None:
     """Train every cohort of a scenario with a cold start, and the best of them again.
 
     A build that was stopped or killed goes on when the same command is given again.
     """
-    console = Console()
+    console = make_console()
     config, source = load_source(scenario)
     if not isinstance(source, Dataset):
         raise ConfigurationError(
@@ -68,7 +75,7 @@ def build(
     plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh, losses=losses)
     bar = TerminalBar(f"atlas of {config.name}", "trainings", console)
     command = shlex.join(["fedelect", *sys.argv[1:]])
-    options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit}
+    options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit, "allow_large": allow_large}
     try:
         atlas = build_atlas(plan, source, out, command=command, progress=bar.show, **options)
     except KeyboardInterrupt:
@@ -90,7 +97,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(atlas_json(loaded), indent=2, allow_nan=False))
     else:
-        _print(loaded, atlas, Console())
+        _print(loaded, atlas, make_console())
 
 
 def atlas_json(atlas: Atlas) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fedelect._version import __version__
 from fedelect.atlas import load_atlas, shipped_atlases
 from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
 from fedelect.cli.bench_users import users
+from fedelect.cli.console import make_console
 from fedelect.cli.figures_file import make_room, plain, write_figures
 from fedelect.cli.tables import LONGEST_NAME
 from fedelect.equations.intervals import Interval
@@ -69,7 +70,7 @@ def selectors(
     None of these worlds was used to choose a selector's parameters; every selector had at most
     12 settings, but the design of our own had more attention (docs/SELECTORS.md).
     """
-    console = Console()
+    console = make_console()
     chosen = _chosen(atlases or [], world or [], full)
     if out is not None:
         make_room(out)

@@ -13,6 +13,7 @@ from rich.table import Table
 from fedelect._progress import TerminalBar
 from fedelect._version import __version__
 from fedelect.bench import CLAIM_TRIALS, USER_WORLDS, UsersBenchmark, Verdict, bench_users
+from fedelect.cli.console import make_console
 from fedelect.cli.figures_file import make_room, plain, write_figures
 from fedelect.cli.tables import LONGEST_NAME
 from fedelect.equations.closure import Closure
@@ -45,7 +46,7 @@ def users(
     Training is warm; clients are flawed, absent or not asked. No world was chosen by what a selector
     but random and the oracle does in it.
     """
-    console = Console()
+    console = make_console()
     if out is not None:
         make_room(out)
     bar = TerminalBar("users' worlds", "worlds", console)

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from fedelect.cli.console import make_console
 from fedelect.datasets import fetch_dataset
 
 app = typer.Typer(help="Get data sets.", no_args_is_help=True)
@@ -25,7 +25,7 @@ def fetch(
     ] = None,
 ) -> None:
     """Bring a data set into the cache, verified by checksum."""
-    console = Console()
+    console = make_console()
     path = fetch_dataset(
         name, folder=folder, progress=lambda line: console.print(line, highlight=False, soft_wrap=True)
     )

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from fedelect.cli.console import make_console
 from fedelect.cli.run import simulate_here
 from fedelect.cli.tables import print_summary
 from fedelect.report import write_report
@@ -26,7 +26,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
 ) -> None:
     """Run a users' world, then FL&FA and FL&DA with all selectors of the paper, and write their report."""
-    console = Console()
+    console = make_console()
     for name, options in RUNS.items():
         length = 2 * slots if name == "users" else slots
         run = simulate_here(console, **options, slots=length, trials=trials, seed=seed, out=out / name)

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from fedelect.cli.console import make_console
 from fedelect.cli.tables import print_summary
 from fedelect.records import read_table, summary_json, summary_table
 from fedelect.report import write_figures, write_report
@@ -48,7 +50,7 @@ def show(
     if as_json:
         typer.echo(json.dumps(summary_json(run), indent=2, allow_nan=False))
     else:
-        print_summary(summary_table(run), Console())
+        print_summary(summary_table(run), make_console())
 
 
 def report(
@@ -62,7 +64,7 @@ def report(
     """Write a run, or several side by side, as one self-contained HTML page."""
     usual = folders[0] / "report.html" if len(folders) == 1 else Path("comparison.html")
     path = write_report(folders, out or usual, targets=target)
-    Console().print(f"report: {path}", highlight=False, soft_wrap=True)
+    make_console().print(f"report: {path}", highlight=False, soft_wrap=True)
 
 
 def figures(
@@ -72,7 +74,7 @@ def figures(
 ) -> None:
     """Draw a run's figures for a paper: one column wide, readable in grey. Needs the extra `lab`."""
     for path in write_figures(folder, out or folder / "figures", format=format):
-        Console().print(f"figure: {path}", highlight=False, soft_wrap=True)
+        make_console().print(f"figure: {path}", highlight=False, soft_wrap=True)
 
 
 def live(
@@ -83,7 +85,7 @@ def live(
 ) -> None:
     """Serve the report of a run that is going on, in this or another process, and update it as slots finish."""
     with LiveServer(RunWatcher(folders, targets=target), host=host, port=port) as server:
-        console = Console()
+        console = make_console()
         console.print(f"live: {server.address}  (Ctrl-C ends it)", highlight=False, soft_wrap=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
@@ -114,11 +116,11 @@ def selectors(
         table.add_column(column)
     for family, classes in families.items():
         table.add_section()
-        table.add_row(f"[bold]{family}[/bold]", "", "")
+        table.add_row(Text(family, style="bold"), "", "")
         for name, kind in classes.items():
             needs = ", ".join([*sorted(kind.needs), *(f"({name})" for name in sorted(kind.uses))])
             table.add_row(name, needs or "nothing", kind.advice)
-    console = Console()
+    console = make_console()
     console.print(table)
     if any(kind.uses for classes in families.values() for kind in classes.values()):
         console.print("Signals in brackets are optional.")

@@ -129,8 +129,9 @@ def run_app(app: typer.Typer) -> None:
             raise
         known = isinstance(error, FedelectError)
         text = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where"
-        from rich.console import Console
-        from rich.markup import escape
+        from rich.text import Text
 
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False, soft_wrap=True)
+        from fedelect.cli.console import make_console
+
+        make_console(stderr=True).print(Text.assemble(("error:", "bold red"), " ", text), soft_wrap=True)
         sys.exit(1)

@@ -11,6 +11,7 @@ from rich.console import Console
 from fedelect._front import simulate
 from fedelect._progress import make_bar
 from fedelect._run import Run
+from fedelect.cli.console import make_console
 from fedelect.cli.look import serve_live
 from fedelect.cli.tables import print_summary
 from fedelect.federation import DEFAULT_ENGINE
@@ -61,12 +62,18 @@ def run(
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Show the run on a local web page while it goes on.")] = False,
     live_port: Annotated[int | None, typer.Option(help="Port of that page, 0 for any free one.")] = None,
+    allow_large: Annotated[
+        bool,
+        typer.Option(
+            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
+        ),
+    ] = False,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
     A run that was stopped or killed goes on when the same command is given again.
     """
-    console = Console()
+    console = make_console()
     with serve_live(out, console, wanted=live, port=live_port):
         result = simulate_here(
             console,
@@ -80,6 +87,7 @@ def run(
             engine=engine,
             workers=workers,
             ray=ray,
+            allow_large=allow_large,
         )
     print_summary(result.summary(), console)
     console.print(f"records: {out}", highlight=False, soft_wrap=True)

@@ -1,7 +1,5 @@
 """Load a data set by the name that a scenario gives it."""
 
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect._imports import require_extras
+from fedelect._npz import read_npz
 from fedelect.datasets.fetch import PUBLISHED, load_fetched
 from fedelect.datasets.own_shares import ClientShare, as_client_shares, flatten, join_shares, number_clients
 from fedelect.errors import DataError
@@ -125,22 +124,15 @@ def _read_client(path: Path) -> ClientShare:
 
 
 def _read_npz(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+    def choose(found: Sequence[str]) -> list[str]:
+        missing = [key for key in needed if key not in found]
+        if missing:
+            raise DataError(f"{path} lacks {', '.join(missing)}; it holds {', '.join(found) or 'nothing'}")
+        return [key for key in (*needed, *optional) if key in found]
+
     try:
-        with open(path, "rb") as opened:
-            file = np.load(opened, allow_pickle=False)
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} holds one array; expected an .npz file with {', '.join(needed)}")
-            missing = [key for key in needed if key not in file.files]
-            if missing:
-                raise DataError(f"{path} lacks {', '.join(missing)}; it holds {', '.join(file.files) or 'nothing'}")
-            return {key: file[key] for key in (*needed, *optional) if key in file.files}
+        return read_npz(path, choose)
     except FileNotFoundError as error:
         raise DataError(
             f"there is no file {path}; data.source is taken from the folder of the scenario's file"
         ) from error
-    except ValueError as error:
-        raise DataError(
-            f"{path} holds pickled objects or is damaged; save plain arrays with numpy.savez ({error})"
-        ) from error
-    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path} cannot be read as an .npz file: {error}") from error

@@ -1,22 +1,19 @@
 """Optional parts of a client app, one line each: its own name, and noise on its opinion."""
 
-import json
 import math
-from pathlib import Path
 
 from flwr.app import ConfigRecord, Context, Error, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.typing import ClientAppCallable
 
 from fedelect.errors import ConfigurationError
+from fedelect.flower.ledger import PrivacyLedger
 from fedelect.flower.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
 from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
-from fedelect.records.files import replace_file
 
 NAME_KEYS = ("client", "partition-id")
 """Keys of the node config from which a node takes its name, the first one it has."""
 
-_RELEASED_RECORD, _RELEASED_KEY = "fedelect", "released"
 _REFUSED = 2  # Flower's code for "the client app failed"
 
 
@@ -44,9 +41,10 @@ class PrivateOpinion:
     The app's reply must hold the opinion, a mean of values in [0, 1] over its evaluation examples, and their number.
     All other records and metrics of the reply are dropped, for they would tell what the noise hides.
 
-    The mod counts what it has released and refuses to exceed `privacy.releases`. It counts in the node's state, which
-    lives as long as the run and the SuperNode do; in a file, if the node config names one as `privacy-ledger`, which
-    also outlives restarts and new runs. Use the file wherever the promise is meant.
+    The mod adds up what its opinions cost (rho) and refuses what would exceed (epsilon, delta), also when `releases`
+    changes; another epsilon or delta is refused. It counts in the node's state, which lives as long as the run and the
+    SuperNode do; in a file, if the node config names one as `privacy-ledger`, which also outlives restarts and new
+    runs, and which processes may share. Use the file wherever the promise is meant.
 
     Args:
         privacy: The promise; the server is given the same.
@@ -65,16 +63,14 @@ class PrivateOpinion:
         reply = call_next(message, context)
         if not message.metadata.message_type.startswith(MessageType.EVALUATE) or reply.has_error():
             return reply
-        spent = _Ledger(context)
-        if spent.released >= self._privacy.releases:
-            return Message(
-                Error(_REFUSED, f"the privacy budget of {self._privacy.releases} opinions is spent"), reply_to=message
-            )
         opinion, examples = (self._metric(reply.content, name) for name in (self._opinion, self._examples))
         if math.isnan(opinion):
             raise ConfigurationError(f"the metric {self._opinion!r} is nan; an opinion is a number in [0, 1]")
         self._privacy.noise(examples)  # raises if no opinion over this number can be released
-        spent.add()  # before the release: what cannot be written down is not given
+        # Before the release: what cannot be written down is not given.
+        refusal = PrivacyLedger(context).spend(self._privacy, int(examples))
+        if refusal is not None:
+            return Message(Error(_REFUSED, refusal), reply_to=message)
         noisy = self._privacy.release(min(max(opinion, 0.0), 1.0), int(examples))
         kept = MetricRecord({self._opinion: noisy, EXAMPLES: int(examples)})
         return Message(RecordDict({"metrics": kept}), reply_to=message)
@@ -84,27 +80,3 @@ class PrivateOpinion:
             if name in record:
                 return float(record[name])  # type: ignore[arg-type]
         raise ConfigurationError(f"the evaluation reply has no metric {name!r}; name the one that it has")
-
-
-class _Ledger:
-    """Count of the opinions that a node has released."""
-
-    def __init__(self, context: Context) -> None:
-        named = context.node_config.get("privacy-ledger")
-        self._file = None if named is None else Path(str(named))
-        self._context = context
-        self.released = self._read()
-
-    def add(self) -> None:
-        """Count one more, durably if there is a file."""
-        self.released += 1
-        if self._file is None:
-            self._context.state[_RELEASED_RECORD] = MetricRecord({_RELEASED_KEY: self.released})
-            return
-        replace_file(self._file, json.dumps({_RELEASED_KEY: self.released}).encode())
-
-    def _read(self) -> int:
-        if self._file is not None:
-            return int(json.loads(self._file.read_text())[_RELEASED_KEY]) if self._file.exists() else 0
-        record = self._context.state.get(_RELEASED_RECORD)
-        return int(record[_RELEASED_KEY]) if isinstance(record, MetricRecord) else 0  # type: ignore[arg-type]

@@ -67,6 +67,15 @@ class OpinionPrivacy:
             raise ConfigurationError(f"an opinion must be in [0, 1] before noise is added, got {opinion!r}")
         return float(_gaussian(self.noise(examples))(float(opinion)))
 
+    def cost(self, examples: int) -> float:
+        """Cost of one release for one example, as zero-concentrated privacy (rho); costs add up."""
+        return float(_gaussian(self._scale(examples)).map(1.0 / examples))
+
+    @property
+    def budget(self) -> float:
+        """Largest cost (rho) in all: that of `releases` releases, which is worth (epsilon, delta)."""
+        return self.releases * self.cost(1)
+
     def example_level(self, examples: int) -> float:
         """Epsilon of all releases for one example: at most `epsilon`, computed from the noise that is added."""
         return _spent(self._scale(examples), 1.0 / examples, self.releases, self.delta)

@@ -334,12 +334,22 @@ class RunLoop:
                 restore_strategy(self._rounds.inner.strategy, save.strategy)
             self._writer.append([save.record])
             LOG.info("going on after slot %d of the run in %s", self.slot, self._writer.path)
+            self._refuse_lost_records()
         elif self._source.used:
             raise ConfigurationError(self._source.reuse_error)
         if max(recorded, default=0) > self.slot:
             raise RunError(
                 f"{self._writer.path} has records up to slot {max(recorded)} but its last sound save is of slot "
                 f"{self.slot}, and what real clients did cannot be repeated; begin a new folder"
+            )
+
+    def _refuse_lost_records(self) -> None:
+        lost = sorted(set(range(1, self.slot)) - self._writer.recorded(self._label, 0))
+        if lost:
+            raise RunError(
+                f"the run in {self._writer.path} was saved after slot {self.slot}, but the records of {len(lost)} "
+                f"slots before it are missing, the first of slot {lost[0]}; restore its slots.jsonl from a copy, or "
+                f"begin a new folder"
             )
 
     def _log(self, selection: Selection, trained: SlotTraining, outcome: SlotOutcome) -> None:

@@ -20,7 +20,7 @@ from flwr.serverapp.strategy import Strategy
 from fedelect.errors import RunError
 from fedelect.flower.inner import HOOKS
 from fedelect.records import SlotRecord
-from fedelect.records.files import replace_file
+from fedelect.records.files import read_checked, replace_checked
 
 INITIAL_NAME = "initial.arrays"
 """File of the run folder that holds the initial model."""
@@ -144,10 +144,13 @@ def keep_initial_model(folder: Path, arrays: ArrayRecord, *, slot: int = 0) -> A
             raise RunError(
                 f"{file} is missing and {slot} slots were played from it; restore it from a copy, or begin a new folder"
             )
-        replace_file(file, _encoder.encode(pack_arrays(arrays)))
+        replace_checked(file, _encoder.encode(pack_arrays(arrays)))
         return arrays
     try:
-        return unpack_arrays(_arrays_decoder.decode(file.read_bytes()))
+        content = read_checked(file)
+        if content is None:
+            raise RunError(f"{file} is damaged; restore it from a copy, or begin a new folder")
+        return unpack_arrays(_arrays_decoder.decode(content))
     except (OSError, msgspec.MsgspecError) as error:
         raise RunError(f"{file} cannot be read: {error}; restore it from a copy, or begin a new folder") from error
 

@@ -16,7 +16,6 @@ from fedelect.records.reader import (
     follow_run,
     read_header,
     read_run,
-    scan_records,
     sorted_records,
 )
 from fedelect.records.run_folder import Checkpoint
@@ -103,7 +102,6 @@ __all__ = [
     "regret_curves",
     "remove_leftovers",
     "running_mean_curves",
-    "scan_records",
     "selection_counts",
     "sorted_records",
     "summarise",

@@ -4,6 +4,7 @@ What is written is read back before it counts, so that a value JSON cannot hold 
 is refused when it is offered, not found when it is too late.
 """
 
+import hashlib
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -11,17 +12,18 @@ from typing import Any
 import msgspec
 
 from fedelect.errors import RunError, SchemaError
-from fedelect.records.schema import COMPARED_FIELDS, READABLE_VERSIONS, RunHeader, SlotRecord
+from fedelect.records.checksum import open_header, seal_header
+from fedelect.records.schema import COMPARED_FIELDS, SCHEMA_VERSION, RunHeader, SlotRecord
 
 _encoder = msgspec.json.Encoder()
 _record_decoder = msgspec.json.Decoder(SlotRecord)
 _header_decoder = msgspec.json.Decoder(RunHeader)
 
 decode_record = _record_decoder.decode
-"""One line of slots.jsonl as a SlotRecord; raises msgspec.DecodeError or UnicodeDecodeError."""
+"""Decode the JSON object of a record; raises `UNREADABLE`."""
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""What `decode_record` raises on a damaged line."""
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises on damaged text; RecursionError if it is nested too deeply."""
 
 
 class _Version(msgspec.Struct):
@@ -29,7 +31,7 @@ class _Version(msgspec.Struct):
 
 
 def encode_record(record: SlotRecord) -> bytes:
-    """`record` as one line, with its line feed; refuses what would not read back equal."""
+    """`record` as a JSON object on one line; refuses what would not read back equal."""
     where = f"the record of {describe(record)}"
     try:
         line = _encoder.encode(record)
@@ -38,7 +40,7 @@ def encode_record(record: SlotRecord) -> bytes:
         raise RunError(f"{where} cannot be written: {_blame(record) or error}") from error
     if back != record or back.seconds != record.seconds:
         raise RunError(f"{where} cannot be written: {_blame(record) or 'it does not read back as it was'}")
-    return line + b"\n"
+    return line
 
 
 def _blame(record: SlotRecord) -> str | None:
@@ -57,8 +59,13 @@ def describe(record: SlotRecord) -> str:
     return f"selector {record.selector!r}, trial {record.trial}, slot {record.slot}"
 
 
-def encode_header(header: RunHeader) -> bytes:
-    """`header` as indented JSON; refuses numbers that are not finite."""
+def encode_header(header: RunHeader, run_id: str | None = None) -> bytes:
+    """`header` as the content of run.json; refuses numbers that are not finite.
+
+    Args:
+        header: What the run is.
+        run_id: The run's id, 32 hexadecimal digits; None for a new run, whose id is the hash of its header.
+    """
     try:
         for path, value in _leaves(msgspec.to_builtins(header)):
             if isinstance(value, float) and not math.isfinite(value):
@@ -67,22 +74,29 @@ def encode_header(header: RunHeader) -> bytes:
         _header_decoder.decode(text)
     except (TypeError, msgspec.MsgspecError) as error:
         raise RunError(f"the run's header cannot be written: {error}") from error
-    return text
+    return seal_header(text, run_id or hashlib.blake2b(text, digest_size=16).hexdigest())
 
 
-def decode_header(text: bytes, where: str) -> RunHeader:
-    """The header in `text`; SchemaError if its version is unknown, RunError naming `where` if it is damaged."""
+def decode_header(text: bytes, where: str) -> tuple[RunHeader, str]:
+    """The header in the content of run.json, and the run's id.
+
+    Raises:
+        SchemaError: It is of another version; the message names it.
+        RunError: It is damaged; the message names `where`.
+    """
     try:
         version = msgspec.json.decode(text, type=_Version).schema
-        if version not in READABLE_VERSIONS:
-            known = f"{', '.join(map(str, READABLE_VERSIONS[:-1]))} and {READABLE_VERSIONS[-1]}"
+        if version != SCHEMA_VERSION:
             raise SchemaError(
-                f"{where} has schema version {version}, but this fedelect reads versions {known}; "
-                f"use the fedelect that wrote it (its version is under `provenance`)"
+                f"{where} has schema version {version}, but this fedelect reads version {SCHEMA_VERSION}; use the "
+                f"fedelect that wrote it (its version is under `provenance`), or run again in a new folder"
             )
-        return _header_decoder.decode(text)
-    except UNREADABLE as error:
-        raise RunError(f"{where} is damaged: {error}; restore it from a copy") from error
+        header, run_id = open_header(text)
+        return _header_decoder.decode(header), run_id
+    except SchemaError:
+        raise
+    except (*UNREADABLE, RunError) as error:
+        raise RunError(f"{where} is damaged: {error}; restore it from a copy, or run again in a new folder") from error
 
 
 def header_differences(old: RunHeader, new: RunHeader) -> list[str]:
@@ -93,9 +107,9 @@ def header_differences(old: RunHeader, new: RunHeader) -> list[str]:
 
 
 def record_differences(old: SlotRecord, new: SlotRecord) -> list[str]:
-    """Which fields of two records of one slot differ, as `field: old -> new`; timings apart."""
-    pairs = ((name, getattr(old, name), getattr(new, name)) for name in COMPARED_FIELDS)
-    return [f"{name}: {_short(a)} -> {_short(b)}" for name, a, b in pairs if a != b]
+    """Where two records of one slot differ, timings apart: lines such as `opinions[3]: 0.5 -> 0.25`."""
+    before, after = (msgspec.json.decode(_encoder.encode(record)) for record in (old, new))
+    return [line for name in COMPARED_FIELDS for line in _differences(name, before[name], after[name])]
 
 
 def _differences(path: str, old: Any, new: Any) -> Iterator[str]:
@@ -110,16 +124,34 @@ def _differences(path: str, old: Any, new: Any) -> Iterator[str]:
         for number, (a, b) in enumerate(zip(old, new, strict=True)):
             yield from _differences(f"{path}[{number}]", a, b)
     elif old != new or isinstance(old, bool) != isinstance(new, bool):
-        yield f"{path}: {_short(old)} -> {_short(new)}"
+        yield f"{path}: {_short_pair(old, new)}"
 
 
 def _present(table: dict[str, Any], key: str) -> str:
     return _short(table[key]) if key in table else "(absent)"
 
 
+_SHOWN = 77
+
+
 def _short(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= _SHOWN + 3 else text[:_SHOWN] + "..."
+
+
+def _short_pair(old: object, new: object) -> str:
+    """Both values, cut where they are long, but so that the first difference is seen."""
+    before, after = repr(old), repr(new)
+    paired = enumerate(zip(before, after, strict=False))
+    same = next((place for place, (one, other) in paired if one != other), min(len(before), len(after)))
+    if same < _SHOWN - 10:
+        return f"{_short(old)} -> {_short(new)}"
+    cuts = (_cut(text, same - 20) for text in (before, after))
+    return f"{' -> '.join(cuts)} (they differ from character {same + 1} on)"
+
+
+def _cut(text: str, start: int) -> str:
+    return f"...{text[start : start + _SHOWN]}{'...' if len(text) > start + _SHOWN else ''}"
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -131,6 +163,14 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from _leaves(inner, f"{path}[{number}]")
     else:
         yield path, value
+
+
+def _per_client(record: SlotRecord) -> list[tuple[str, tuple[float | None, ...]]]:
+    """The values of a record that are one for each client, by name."""
+    found = [("opinions", record.opinions), ("beliefs", record.beliefs)]
+    if record.signals is not None:
+        found += msgspec.structs.asdict(record.signals).items()
+    return [(name, values) for name, values in found if values is not None]
 
 
 class RecordCheck:
@@ -158,19 +198,12 @@ class RecordCheck:
             return f"arrivals {record.arrivals} are not one number <= {rounds} rounds for each of {cohort}"
         if record.empty_rounds > rounds:
             return f"{record.empty_rounds} empty rounds out of {rounds}"
-        per_client = [("opinions", record.opinions), ("beliefs", record.beliefs)]
-        if record.signals is not None:
-            per_client += msgspec.structs.asdict(record.signals).items()
-        for name, values in per_client:
-            if values is not None and len(values) != header.clients:
+        for name, values in _per_client(record):
+            if len(values) != header.clients:
                 return f"{name} must have one value for each of the {header.clients} clients, got {len(values)}"
-        for name, named in (
-            ("candidates", record.candidates),
-            ("failed", record.failed),
-            ("left_out", record.left_out),
-        ):
-            if any(client >= header.clients for client in named):
-                return f"{name} names a client outside 0..{header.clients - 1}"
+        named = record.candidates or record.failed or record.left_out  # most often none, and then nothing is added up
+        if named and max(record.candidates + record.failed + record.left_out) >= header.clients:
+            return f"candidates, failed or left_out names a client outside 0..{header.clients - 1}"
         if record.status != "done" and not record.note:
             return f"a slot that is {record.status} needs a note that says why"
         return None

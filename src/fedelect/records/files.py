@@ -4,6 +4,7 @@ A replacement is written beside its place, forced to disk and then renamed over 
 the old file or the new one.
 """
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 from fedelect.errors import RunError
 
 TEMPORARY_SUFFIX = ".new"
+
+_CHECKSUM_BYTES = 16
 
 
 def replace_file(path: Path, *parts: bytes) -> None:
@@ -26,6 +29,22 @@ def replace_file(path: Path, *parts: bytes) -> None:
         sync_folder(path.parent)
     except OSError as error:
         raise as_run_error("write", path, error) from error
+
+
+def replace_checked(path: Path, content: bytes) -> None:
+    """Write `content` as the whole of `path`, after 16 bytes of checksum; see `replace_file`."""
+    replace_file(path, _checksum(content), content)
+
+
+def read_checked(path: Path) -> bytes | None:
+    """Read what `replace_checked` wrote; None if it is damaged. OSError if it cannot be read."""
+    text = path.read_bytes()
+    checksum, content = text[:_CHECKSUM_BYTES], text[_CHECKSUM_BYTES:]
+    return content if _checksum(content) == checksum else None
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECKSUM_BYTES).digest()
 
 
 def make_folder(folder: Path) -> None:

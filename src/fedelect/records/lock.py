@@ -1,4 +1,4 @@
-"""One writer for each run folder.
+"""One writer at a time for each run folder, and for a file that processes share.
 
 The lock belongs to the open file, not to its content, so the kernel drops it however the process ends, kill -9
 included. The content, process number and machine, only serves the message to a second process. The file is
@@ -24,9 +24,14 @@ _FAR_BYTE = 1 << 30
 
 
 class FolderLock:
-    """Holds the lock file at `path` from construction to `release`."""
+    """Holds the lock file at `path` from construction to `release`.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The lock file; made if it does not exist.
+        wait: Wait until another process gives it up, for work of a moment, instead of raising RunLockedError.
+    """
+
+    def __init__(self, path: Path, *, wait: bool = False) -> None:
         self._path = path
         self._descriptor: int | None = None
         try:
@@ -34,7 +39,7 @@ class FolderLock:
         except OSError as error:
             raise RunError(f"cannot open the lock {path}: {error.strerror}; check the folder's permissions") from error
         try:
-            _lock(descriptor)
+            _lock(descriptor, wait)
         except (BlockingIOError, PermissionError) as error:
             holder = _read_holder(descriptor)
             os.close(descriptor)
@@ -79,12 +84,12 @@ def _close_inherited() -> None:
         lock._close()
 
 
-def _lock(descriptor: int) -> None:
+def _lock(descriptor: int, wait: bool) -> None:
     if sys.platform == "win32":
         os.lseek(descriptor, _FAR_BYTE, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # the former for ten seconds
     else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def _write_holder(descriptor: int, text: str) -> None:

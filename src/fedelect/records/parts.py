@@ -9,7 +9,6 @@ so that every part that is left can be attributed.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,12 @@ from typing import Any
 import msgspec
 
 from fedelect.errors import RunError, RunMismatchError
-from fedelect.records.files import TEMPORARY_SUFFIX, make_folder, replace_file
+from fedelect.records.files import TEMPORARY_SUFFIX, make_folder, read_checked, replace_checked, replace_file
 from fedelect.records.lock import FolderLock
 from fedelect.records.run_folder import LOCK_NAME
 
 _PLAN = "plan.json"
 _SUFFIX = ".part"
-_CHECKSUM_BYTES = 16
 
 
 class PartStore:
@@ -55,15 +53,13 @@ class PartStore:
     def load(self, name: str) -> bytes | None:
         """Read a part; None if it is missing or damaged."""
         try:
-            text = self._path(name).read_bytes()
+            return read_checked(self._path(name))
         except OSError:
             return None
-        checksum, content = text[:_CHECKSUM_BYTES], text[_CHECKSUM_BYTES:]
-        return content if _checksum(content) == checksum else None
 
     def save(self, name: str, content: bytes) -> None:
         """Write a part, or replace it."""
-        replace_file(self._path(name), _checksum(content), content)
+        replace_checked(self._path(name), content)
 
     def close(self) -> None:
         """Keep the parts and let another process continue."""
@@ -114,10 +110,6 @@ def remove_leftovers(folder: Path, plan: Mapping[str, Any]) -> None:
         _remove(folder, lock)
     else:
         lock.release()
-
-
-def _checksum(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_CHECKSUM_BYTES).digest()
 
 
 def _as_read(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class CheckpointStore:
         except OSError as error:
             raise as_run_error("write", self._folder, error) from error
         newest = known[-1] + 1 if known else 1
-        label = msgspec.json.encode(_Label(slot, len(payload), _digest(payload)))
+        label = msgspec.json.encode(_Label(slot, len(payload), _digest(slot, payload)))
         replace_file(self._path(newest), label + b"\n", payload)
         # A damaged generation must not push out the sound one that a resumed run was loaded from.
         fallback = self._trusted if self._trusted is not None else (known[-1] if known else None)
@@ -104,15 +104,17 @@ class CheckpointStore:
                     continue
 
 
-def _digest(payload: bytes) -> str:
-    return hashlib.blake2b(payload, digest_size=16).hexdigest()
+def _digest(slot: int, payload: bytes) -> str:
+    digest = hashlib.blake2b(b"%d\n" % slot, digest_size=16)
+    digest.update(payload)
+    return digest.hexdigest()
 
 
 def _parse(text: bytes) -> Checkpoint | None:
     line, feed, payload = text.partition(b"\n")
     try:
         label = msgspec.json.decode(line, type=_Label)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    sound = bool(feed) and label.bytes == len(payload) and label.blake2b == _digest(payload)
+    sound = bool(feed) and label.bytes == len(payload) and label.blake2b == _digest(label.slot, payload)
     return Checkpoint(label.slot, payload) if sound else None

@@ -18,12 +18,8 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.records.provenance import Provenance
 from fedelect.vocabulary import Floats
 
-SCHEMA_VERSION = 3
-"""Version of the records; see docs/RECORDS.md for the rule by which it changes."""
-
-READABLE_VERSIONS = (1, 2, 3)
-"""Versions that can be read: earlier ones only lack fields. Version 1 has no `signals`; 1 and 2 have no `mean_opinion`,
-`available`, `candidates`, `failed`, `left_out`, `joined` and `measures`, and no `flaws` in the header."""
+SCHEMA_VERSION = 4
+"""Version of the records, the only one that is read; see docs/RECORDS.md for the rule by which it changes."""
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]

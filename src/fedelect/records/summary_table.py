@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from fedelect._text import printable
 from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
 from fedelect.records.measures import MeasureSummary
@@ -47,7 +48,7 @@ class Block:
             )
             for line in lines
         ]
-        return "\n".join([texts[0], "-" * len(texts[0]), *texts[1:], self.caption])
+        return printable("\n".join([texts[0], "-" * len(texts[0]), *texts[1:], self.caption]))
 
     def as_html(self, title: str = "") -> str:
         """Return the table as HTML, under a title."""
@@ -97,7 +98,7 @@ class SummaryTable(Sequence[SelectorSummary]):
         return iter(self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.title, "\n\n".join(map(str, self.blocks))])
+        return "\n".join([printable(self.title), "\n\n".join(map(str, self.blocks))])
 
     __repr__ = __str__
 
@@ -115,7 +116,7 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
     cells = tuple(
         (
             row.label,
-            f"{row.final_opinion.mean:.3f}",
+            _format_mean(row.final_opinion),
             _format_interval(row.running_mean),
             _format_interval(row.gap_to_best_fixed),
             *(_format_percent(row.group_shares.get(group)) for group in groups),

@@ -8,18 +8,18 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._machine import as_float, format_bytes, memory_bytes
 from fedelect.equations import metrics
-from fedelect.errors import ConfigurationError
+from fedelect.errors import ConfigurationError, RunError
 from fedelect.records.codec import RecordCheck
 from fedelect.records.measures import MeasureCurves, Measured
-from fedelect.records.reader import RunRecords, read_header, scan_records
+from fedelect.records.reader import RunRecords, follow_run
 from fedelect.records.schema import RunHeader, SelectorEntry, SlotRecord, to_array
 from fedelect.vocabulary import Floats, Ints
 
@@ -173,15 +173,15 @@ def tabulate(run: RunRecords | RunTable) -> RunTable:
 
 def read_table(path: str | os.PathLike[str]) -> RunTable:
     """The run in folder `path` as arrays, without holding its records: for runs too large for `read_run`."""
-    folder = Path(path)
-    header = read_header(folder)
-    return _collect(header, (record for _, record in scan_records(folder, header)))
+    run = follow_run(path)
+    return _collect(run.header, run.fresh())
 
 
 class TableBuilder:
     """Fills the table of a run record by record; for a run that is still growing. Records are not checked again."""
 
     def __init__(self, header: RunHeader) -> None:
+        _refuse_too_large(header)
         self._header = header
         self._tallies = {label: _Tally(header) for label in header.labels}
         self._names: dict[int, str] = {}
@@ -199,6 +199,17 @@ class TableBuilder:
             return RunTable(header, tables)
         names = tuple(self._names.get(client, f"free place {client}") for client in range(header.clients))
         return RunTable(msgspec.structs.replace(header, client_names=names), tables, len(self._names))
+
+
+def _refuse_too_large(header: RunHeader) -> None:
+    """Raise RunError if the table of a run does not fit into memory."""
+    needed = len(header.selectors) * header.trials * (9.0 * as_float(header.slots) + 24.0 * as_float(header.clients))
+    if needed > memory_bytes():
+        raise RunError(
+            f"a table of {header.trials:,} trials, {header.slots:,} slots and {header.clients:,} clients takes "
+            f"{format_bytes(needed)}, more than this machine's memory of {format_bytes(memory_bytes())}; iterate over "
+            f"the records instead (`Run.records`)"
+        )
 
 
 def _collect(header: RunHeader, records: Iterable[SlotRecord]) -> RunTable:

@@ -16,7 +16,9 @@ from typing import Self
 import msgspec
 
 from fedelect.errors import RunError, RunMismatchError
+from fedelect.records.checksum import TAIL_BYTES, begin_chain, open_line, read_checksum, seal_line
 from fedelect.records.codec import (
+    UNREADABLE,
     RecordCheck,
     decode_record,
     describe,
@@ -27,11 +29,11 @@ from fedelect.records.codec import (
 )
 from fedelect.records.files import TEMPORARY_SUFFIX, as_run_error, replace_file, sync_folder
 from fedelect.records.lock import FolderLock
-from fedelect.records.reader import read_header, scan_records
+from fedelect.records.reader import RunFollower, damaged_line, follow_run
 from fedelect.records.run_folder import CHECKPOINT_NAME, HEADER_NAME, LOCK_NAME, SLOTS_NAME, Checkpoint, CheckpointStore
 from fedelect.records.schema import RunHeader, SlotRecord
 
-_OURS_BEFORE_THE_HEADER = {LOCK_NAME, HEADER_NAME + TEMPORARY_SUFFIX}
+_OURS_BEFORE_THE_HEADER = {LOCK_NAME, SLOTS_NAME + TEMPORARY_SUFFIX, HEADER_NAME + TEMPORARY_SUFFIX}
 _SHOWN_DIFFERENCES = 10
 
 
@@ -64,15 +66,16 @@ def open_run(path: str | os.PathLike[str], header: RunHeader, *, extend: bool = 
     lock = FolderLock(folder / LOCK_NAME)
     try:
         if not (folder / HEADER_NAME).exists():
+            replace_file(folder / SLOTS_NAME)  # first, so that a run without this file is one that lost it
             replace_file(folder / HEADER_NAME, text)
-        stored = read_header(folder)
-        if extend and stored.slots < header.slots:
-            longer = msgspec.structs.replace(stored, slots=header.slots)
+        run = follow_run(folder)
+        if extend and run.header.slots < header.slots:
+            longer = msgspec.structs.replace(run.header, slots=header.slots)
             _refuse_other(folder, longer, header)
-            replace_file(folder / HEADER_NAME, encode_header(longer))
-            stored = longer
-        _refuse_other(folder, stored, header)
-        return RunWriter(folder, stored, lock)
+            replace_file(folder / HEADER_NAME, encode_header(longer, run.run_id))
+            run = follow_run(folder)
+        _refuse_other(folder, run.header, header)
+        return RunWriter(folder, run, lock)
     except BaseException:
         lock.release()
         raise
@@ -83,7 +86,9 @@ def _refuse_foreign(folder: Path) -> None:
         if folder.exists():
             raise RunError(f"{folder} is a file; name a folder for the run")
         return
-    names = {entry.name for entry in folder.iterdir()}
+    slots = folder / SLOTS_NAME
+    empty = {SLOTS_NAME} if slots.is_file() and not slots.stat().st_size else set()
+    names = {entry.name for entry in folder.iterdir()} - empty
     if HEADER_NAME not in names and not names <= _OURS_BEFORE_THE_HEADER:
         found = ", ".join(sorted(names - _OURS_BEFORE_THE_HEADER)[:3])
         raise RunError(f"{folder} holds other files ({found}) and no {HEADER_NAME}; name a new or empty folder")
@@ -92,31 +97,36 @@ def _refuse_foreign(folder: Path) -> None:
 def _refuse_other(folder: Path, stored: RunHeader, header: RunHeader) -> None:
     differences = header_differences(stored, header)
     if differences:
-        shown = "".join(f"\n  {line}" for line in differences[:_SHOWN_DIFFERENCES])
-        more = len(differences) - _SHOWN_DIFFERENCES
-        rest = f"\n  and {more} more" if more > 0 else ""
+        listed = _list(differences, "\n  ")
         raise RunMismatchError(
-            f"{folder} holds a run of another configuration (there -> asked for):{shown}{rest}\n"
+            f"{folder} holds a run of another configuration (there -> asked for):\n  {listed}\n"
             f"ask for the same configuration to resume it, or write to another folder"
         )
+
+
+def _list(differences: list[str], separator: str) -> str:
+    more = len(differences) - _SHOWN_DIFFERENCES
+    return separator.join(differences[:_SHOWN_DIFFERENCES] + ([f"and {more} more"] if more > 0 else []))
 
 
 class RunWriter:
     """The one writer of a run folder; made by `open_run`. Not for use from several threads."""
 
-    def __init__(self, folder: Path, header: RunHeader, lock: FolderLock) -> None:
+    def __init__(self, folder: Path, run: RunFollower, lock: FolderLock) -> None:
         self._folder = folder
-        self._header = header
+        self._header = run.header
+        self._run_id = run.run_id
         self._lock = lock
-        self._check = RecordCheck(header)
+        self._check = RecordCheck(run.header)
         self._checkpoints = CheckpointStore(folder / CHECKPOINT_NAME)
         self._slots_path = folder / SLOTS_NAME
         # Byte offset of each record's line: enough to compare, and small beside the records themselves.
         self._offsets: dict[tuple[str, int], dict[int, int]] = {}
         self._size = 0
-        for place, record in scan_records(folder, header):
+        for place, record in run.fresh_places():
             self._offsets.setdefault((record.selector, record.trial), {})[record.slot] = place.start
             self._size = place.end
+        self._checksum = run.checksum
         try:
             self._file = open(self._slots_path, "ab", buffering=0)  # noqa: SIM115 - closed by `close`
             try:
@@ -156,22 +166,25 @@ class RunWriter:
         self._refuse_closed()
         fresh: dict[tuple[str, int, int], SlotRecord] = {}
         lines: list[bytes] = []
+        checksum = self._checksum
         for record in records:
-            line = encode_record(record)
+            content = encode_record(record)
             self._check(record)
             key = (record.selector, record.trial, record.slot)
             known = fresh.get(key) or self._on_disk(record)
             if known is None:
                 fresh[key] = record
+                line, checksum = seal_line(content, checksum)
                 lines.append(line)
             elif known != record:
                 raise RunError(
                     f"{describe(record)} is on record in {self._folder} with other values (there -> now): "
-                    f"{'; '.join(record_differences(known, record))}; the run does not repeat itself: resume it "
+                    f"{_list(record_differences(known, record), '; ')}; the run does not repeat itself: resume it "
                     f"with the versions under `provenance` in {HEADER_NAME}, or run again in a new folder"
                 )
         if lines:
             self._write(b"".join(lines))
+        self._checksum = checksum
         for (selector, trial, slot), line in zip(fresh, lines, strict=True):
             self._offsets.setdefault((selector, trial), {})[slot] = self._size
             self._size += len(line)
@@ -220,12 +233,20 @@ class RunWriter:
         offset = self._offsets.get((record.selector, record.trial), {}).get(record.slot)
         if offset is None:
             return None
+        before = begin_chain(self._run_id)
         try:
             with open(self._slots_path, "rb") as file:
-                file.seek(offset)
-                return decode_record(file.readline())
+                if offset:
+                    file.seek(offset - 1 - TAIL_BYTES)
+                    before = read_checksum(file.read(TAIL_BYTES))
+                    file.seek(1, os.SEEK_CUR)
+                content, _ = open_line(file.readline()[:-1], before)
+                return decode_record(content)
         except OSError as error:
             raise as_run_error("read", self._slots_path, error) from error
+        except (*UNREADABLE, RunError, ValueError) as error:
+            number = 1 + sum(one < offset for slots in self._offsets.values() for one in slots.values())
+            raise damaged_line(self._slots_path, number, error, self._header) from error
 
     def _write(self, payload: bytes) -> None:
         rest = memoryview(payload)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
+from fedelect._text import printable
 from fedelect.errors import ConfigurationError
 from fedelect.scenario.config import ScenarioConfig, explain_refusal, field_meta, table_type
 
@@ -31,6 +32,8 @@ def parse_scenario(text: str) -> ScenarioConfig:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the scenario is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigurationError("the scenario is nested too deeply; a scenario has tables of keys, no more") from error
     return _convert(given)
 
 
@@ -111,7 +114,8 @@ def _key_lines(owner: type, name: str, value: object, *, unset: bool) -> list[st
 def _toml(value: object) -> str:
     if isinstance(value, str):
         # JSON's escapes are TOML's; TOML alone forbids a bare DEL.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return "".join(one if printable(one) == one else f"\\u{ord(one):04x}" for one in text)
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):

@@ -28,6 +28,7 @@ from fedelect.simulator.executors import Executor, InThisProcess, WorkerProcesse
 from fedelect.simulator.plan import Plan, TrainingSource, as_plain, build_world, load_opinion_for, make_engine_for
 from fedelect.simulator.ray_cluster import RayActors
 from fedelect.simulator.shard import Played, TrialSave, WorkerCheck, unreadable_checkpoint
+from fedelect.simulator.size import check_size
 from fedelect.vocabulary import mean_present
 
 CHECKPOINT_EVERY_S = 5.0
@@ -56,6 +57,7 @@ def simulate(
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     workers: int | None = None,
     ray_address: str | None = None,
+    allow_large: bool = False,
 ) -> None:
     """Run `plan` into the folder `out`, going on where an earlier run of the same plan stopped.
 
@@ -71,6 +73,7 @@ def simulate(
         checkpoint_every_s: Seconds of work between checkpoints.
         workers: Processes to spread the trials over; None for one per usable core, 1 for this process.
         ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
+        allow_large: Do not refuse a plan that would take more memory or time than is sensible; see `check_size`.
     """
     if ray_address is not None:
         require_extras("--ray", ray="ray")
@@ -78,6 +81,8 @@ def simulate(
         raise ConfigurationError("an atlas has been trained already; leave the engine out, or give a data set")
     made = engine or make_engine_for(plan.engine, plan.config, source)
     places = _count_places(plan, workers, ray_address, stays_here=engine is not None)
+    if not allow_large:
+        check_size(plan, source, processes=places)
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
     with (
         threadpool_limits(limits=1, user_api="blas"),

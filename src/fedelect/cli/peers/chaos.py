@@ -3,9 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.testing.chaos import ChaosPlan, run_chaos
 
@@ -28,7 +28,7 @@ def chaos(
     """
     plan = ChaosPlan(clients=clients, slots=slots, max_faulty=max_faulty, byzantine=byzantine, calm=calm, rule=rule)
     numbers = _numbers(seeds)
-    console = Console()
+    console = make_console()
     decided = skipped = split = broken = 0
     columns = (
         TextColumn("{task.description}"),

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from fedelect._front import load_source, read_config
 from fedelect._imports import require_extras
+from fedelect.cli.console import make_console
 from fedelect.cli.peers.init import sized
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
@@ -41,7 +41,7 @@ def demo(
     _, source = load_source(scenario)
     if not isinstance(source, Dataset):
         raise ConfigurationError(f"{scenario!r} is an atlas; peers train, so give a preset or a .toml file")
-    console = Console()
+    console = make_console()
     view = PeersView(clients, slots)
     try:
         with Live(view, console=console, refresh_per_second=4):

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
 
 from fedelect._front import read_config
+from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import ScenarioConfig
 from fedelect.scenario.topology import draw_topology
@@ -85,7 +85,7 @@ def init(
         keys=None if keys is None else _keys(keys),
     )
     election = roster.config()
-    console = Console()
+    console = make_console()
     lines = (
         f"{config.clients} peers, {len(edges)} links, {election.quorum} signatures make a certificate",
         f"configuration {election.digest.hex()}: the same on every machine, or they do not talk",

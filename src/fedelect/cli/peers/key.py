@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from fedelect.cli.console import make_console
 
 
 def key(folder: Annotated[Path, typer.Argument(help="The peer's folder to be; made if it is not there.")]) -> None:
@@ -14,4 +15,4 @@ def key(folder: Annotated[Path, typer.Argument(help="The peer's folder to be; ma
     """
     from fedelect.runtime.identity import PUBLIC_PREFIX, new_signing_key
 
-    Console().print(f"{PUBLIC_PREFIX}{new_signing_key(folder).hex()}", highlight=False, soft_wrap=True)
+    make_console().print(f"{PUBLIC_PREFIX}{new_signing_key(folder).hex()}", highlight=False, soft_wrap=True)

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from fedelect.cli.console import make_console
 
 
 def renew(
@@ -20,7 +21,7 @@ def renew(
     from fedelect.runtime.identity import renew as renewed
 
     done = renewed(member, folder, ca)
-    console = Console()
+    console = make_console()
     for line in (
         f"{done.name}, listening on {done.host}: new certificate and TLS key in {folder}, good until "
         f"{done.expires:%Y-%m-%d}",

@@ -118,6 +118,7 @@ class _Folder:
         self.accumulator: RunAccumulator | None = None
         self.trouble: str | None = None
         self._path = path
+        self._header = path / "run.json"
         self._runs = runs
         self._follower: RunFollower | None = None
         self._identity: tuple[int, int] | None = None
@@ -139,7 +140,7 @@ class _Folder:
         trouble, before = self.trouble, self._recorded
         begun = self._begin_anew_if_replaced()
         try:
-            if self._follower is not None and self.accumulator is not None:
+            if self._follower is not None and self.accumulator is not None and self._header.exists():
                 for record in self._follower.fresh():
                     self.accumulator.add(record)
                     self._recorded += 1
@@ -151,7 +152,7 @@ class _Folder:
     def _begin_anew_if_replaced(self) -> bool:
         """Begin to read if there is a run, and again if it was replaced; return whether it did."""
         try:
-            state = (self._path / "run.json").stat()
+            state = self._header.stat()
         except OSError:
             return False  # not begun, or taken away: what was read stays on the page
         identity = (state.st_ino, state.st_mtime_ns)
