@@ -60,7 +60,8 @@ class ElectionSettings:
             stay connected without any f of them.
         byzantine: Whether those f may send anything (then N >= 3f + 1 and the quorum is larger) or only crash.
         resend_s: Resend interval: seconds after which a peer repeats unacknowledged messages.
-        silent_intervals: Resend intervals of silence after which a neighbour is not waited for in this slot.
+        silent_intervals: Resend intervals of silence after which a neighbour is not waited for in this slot, at least
+            2: within one interval a neighbour that repeats itself once in each may still seem silent.
         slot_s: Seconds after which a peer gives the slot up.
     """
 
@@ -84,9 +85,9 @@ class ElectionSettings:
         self._check_rule()
         if self.reading not in READINGS:
             raise ConfigurationError(f"reading must be one of {', '.join(READINGS)}, got {self.reading!r}")
-        if not (0.0 < self.resend_s < self.slot_s < math.inf and self.silent_intervals >= 1):
+        if not (0.0 < self.resend_s < self.slot_s < math.inf and self.silent_intervals >= 2):
             raise ConfigurationError(
-                f"deadlines must satisfy 0 < resend_s < slot_s and silent_intervals >= 1, got {self.resend_s!r} and "
+                f"deadlines must satisfy 0 < resend_s < slot_s and silent_intervals >= 2, got {self.resend_s!r} and "
                 f"{self.slot_s!r} seconds and {self.silent_intervals!r} silent intervals"
             )
         if self.max_faulty < 0:
@@ -160,6 +161,11 @@ class PeerConfig:
             raise ConfigurationError(
                 f"{faulty} faulty peers leave {self.clients - faulty} of {self.clients} clients, fewer than the "
                 f"{self.quorum} signatures of a certificate; lower `max_faulty`"
+            )
+        if self.clients - faulty < self.settings.budget:
+            raise ConfigurationError(
+                f"{faulty} faulty peers leave {self.clients - faulty} of {self.clients} clients, fewer than a cohort "
+                f"of {self.settings.budget}; lower `max_faulty` or the budget"
             )
 
     @property
