@@ -1,6 +1,7 @@
 """One peer that was restarted or left behind."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from tests.protocol.election_kit import (
@@ -25,13 +26,14 @@ from tests.protocol.peer_kit import (
     voting_peer,
 )
 
-from fedelect.errors import LocalProtocolError, StateError
-from fedelect.protocol import State
+from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
+from fedelect.protocol import Certificate, Peer, State
 from fedelect.protocol.effects import (
     BeliefSettled,
     CohortAgreed,
     Deadline,
     HistoryAdvanced,
+    MisbehaviourProven,
     Persist,
     Record,
     SlotSkipped,
@@ -201,3 +203,48 @@ def test_a_proof_that_only_another_history_shows_is_kept_but_not_passed_on() -> 
     peer.learn([rival])  # a higher slot, on which `first` never happened
     assert peer.entries == {}
     assert peer.proofs == {0: lie}
+
+
+def voted_on_a_branch_that_lost() -> tuple[Peer, Vote, Certificate]:
+    """Client 1 has voted in slot 4 on top of `first`; then it learns of a rival of a higher slot."""
+    first = certificate(statement(EVIDENCE, slot=2, cohort=(0, 1)))
+    peer = make_peer(EVIDENCE, 1, [first])
+    peer.begin_slot(4, 0.5)
+    peer.persisted(stored(peer.propose(0.5, 0.25, BLIND)))
+    others = tuple(value(EVIDENCE, n, slot=4, previous=first.identity) for n in (2, 3))
+    peer.receive(gossip(2, others, number=4, slot=4, previous=first.identity))
+    ballot = stored(peer.receive(gossip(0, number=4, slot=4, previous=first.identity)))
+    assert isinstance(ballot, Vote)
+    peer.persisted(ballot)
+    rival = certificate(statement(EVIDENCE, slot=3, cohort=(2, 3)))
+    peer.learn([rival])
+    assert peer.state is State.CERTIFYING and peer.chain.head == rival.identity
+    return peer, ballot, first
+
+
+def test_a_value_is_judged_by_the_history_it_builds_on_and_the_votes_beside_it_count() -> None:
+    peer, ballot, first = voted_on_a_branch_that_lost()
+    earned = value(EVIDENCE, 0, 0.5, slot=4, previous=first.identity)  # client 0 was elected on that branch only
+    votes = tuple(vote(ballot.statement, n) for n in (0, 2))
+    effects = peer.receive(gossip(0, (earned,), votes, number=4, slot=4, previous=first.identity))
+    assert [one.slot for one in only(effects, CohortAgreed) if isinstance(one, CohortAgreed)] == [4]
+    untried = value(EVIDENCE, 2, 0.5, slot=4, previous=first.identity)  # and client 2 on the other
+    peer, ballot, first = voted_on_a_branch_that_lost()
+    with pytest.raises(RemoteProtocolError, match="the client was never elected"):
+        peer.receive(gossip(0, (untried,), number=4, slot=4, previous=first.identity))
+
+
+def test_a_proof_of_an_impossible_move_is_judged_by_the_history_its_message_builds_on() -> None:
+    peer, _, first = voted_on_a_branch_that_lost()
+    before, after = (
+        value(EVIDENCE, 0, mean, slot=slot, previous=first.identity) for slot, mean in ((3, 0.2), (4, 0.9))
+    )
+    proof = ImpossibleMove(before, after)
+    message = replace(gossip(0, number=4, slot=4, previous=first.identity), entries=(proof,))
+    assert MisbehaviourProven(proof) in peer.receive(message)
+    # On the other branch it proves nothing, though this peer knows both: its neighbours there may not.
+    rival = peer.chain.certificates[-1]
+    peer = make_peer(EVIDENCE, 1, [first, rival])
+    peer.begin_slot(4, 0.5)
+    with pytest.raises(RemoteProtocolError, match="as far as the history tells that the message builds on"):
+        peer.receive(replace(gossip(0, slot=4, previous=rival.identity), entries=(proof,)))

@@ -57,7 +57,7 @@ class Memory:
                 self._recall_own(record)
             else:
                 if not isinstance(record, ImpossibleMove):  # that depends on the history at its time
-                    check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
+                    self._check_proof(record, self.chain.head)
                 self.proofs[record.client] = record
         except RemoteProtocolError as error:
             raise StateError(
@@ -102,7 +102,7 @@ class Memory:
         fault = value.fault() or self._unearned(value)
         before = self._own
         if fault is None and before is not None and before.slot < value.slot:
-            elections = self.chain.elections_since(self._client, before.previous)
+            elections = self.chain.elections_between(self._client, before.previous, value.previous)
             if elections is not None and not can_move(before.mean, value.mean, elections):
                 fault = (
                     f"its mean was {before.mean!r} and cannot be {value.mean!r} after {elections} elections; an "
@@ -110,21 +110,25 @@ class Memory:
                 )
         return fault
 
-    def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
-        """Check entries and votes, see below; returns proofs of impossible moves."""
+    def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote], previous: bytes) -> list[Proof]:
+        """Check entries and votes that build on `previous`, see below; returns proofs of impossible moves."""
         contradictions: list[Proof] = []
         for entry in entries:
-            self.check_entry(entry)
+            self.check_entry(entry, previous)
             found = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
             contradictions += [] if found is None else [found]
         for vote in votes:
             self.check_vote(vote)
         return contradictions
 
-    def check_entry(self, entry: SignedValue | Proof) -> None:
-        """Raise RemoteProtocolError unless this is a possible value that its client signed, or a valid proof."""
+    def check_entry(self, entry: SignedValue | Proof, previous: bytes) -> None:
+        """Raise RemoteProtocolError unless this is a possible value that its client signed, or a valid proof.
+
+        It is judged by the history up to `previous`, which its message builds on, not by what this peer has learnt
+        since: another branch may have become history.
+        """
         if not isinstance(entry, SignedValue):
-            check_proof(entry, config=self._config, verifier=self._verifier, chain=self.chain)
+            self._check_proof(entry, previous)
             return
         fault = self._unearned(entry)
         if fault is not None:
@@ -140,16 +144,17 @@ class Memory:
     def find_contradiction(self, value: SignedValue) -> ImpossibleMove | None:
         """The proof that `value` contradicts an earlier claim of its client, or None."""
         before = self._claimed.get(value.client)
-        if before is not None and is_impossible_move(before, value, self.chain):
+        if before is not None and is_impossible_move(before, value, self.chain, value.previous):
             return ImpossibleMove(before, value)
         return None
 
     def standing_proofs(self) -> list[Proof]:
-        """The proofs that peers with the same history can check."""
+        """The proofs that peers on top of the same certificate can check."""
         return [
             proof
             for proof in self.proofs.values()
-            if not isinstance(proof, ImpossibleMove) or is_impossible_move(proof.one, proof.other, self.chain)
+            if not isinstance(proof, ImpossibleMove)
+            or is_impossible_move(proof.one, proof.other, self.chain, self.chain.head)
         ]
 
     def note_proofs(self, proofs: Iterable[Proof]) -> list[Proof]:
@@ -171,11 +176,14 @@ class Memory:
         self.appraisals.add(*fresh)
         return fresh
 
+    def _check_proof(self, proof: Proof, previous: bytes) -> None:
+        check_proof(proof, config=self._config, verifier=self._verifier, chain=self.chain, previous=previous)
+
     def _unearned(self, value: SignedValue) -> str | None:
         if math.isnan(value.mean):
             return None
         if self._config.settings.rule == "bp-gp":
             return "it holds a mean, which the rule bp-gp does not have"
-        if self.chain.elections(value.client):
+        if self.chain.elections(value.client, value.previous):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

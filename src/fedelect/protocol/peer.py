@@ -246,7 +246,7 @@ class Peer:
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         entries, votes = self._now.flood.filter_new(message.entries), self._now.ballots.filter_new(message.votes)
-        contradictions = self._memory.verify(entries, votes)
+        contradictions = self._memory.verify(entries, votes, message.previous)
         proofs, relayed = self._now.receive_gossip(message, contradictions)
         new = self._memory.note_proofs(proofs)
         told = [effect for proof in new for effect in (Persist(proof), MisbehaviourProven(proof))]
