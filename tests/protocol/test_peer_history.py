@@ -1,7 +1,6 @@
 """One peer that was restarted or left behind."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from tests.protocol.election_kit import (
@@ -240,11 +239,11 @@ def test_a_proof_of_an_impossible_move_is_judged_by_the_history_its_message_buil
         value(EVIDENCE, 0, mean, slot=slot, previous=first.identity) for slot, mean in ((3, 0.2), (4, 0.9))
     )
     proof = ImpossibleMove(before, after)
-    message = replace(gossip(0, number=4, slot=4, previous=first.identity), entries=(proof,))
+    message = gossip(0, (proof,), number=4, slot=4, previous=first.identity)
     assert MisbehaviourProven(proof) in peer.receive(message)
     # On the other branch it proves nothing, though this peer knows both: its neighbours there may not.
     rival = peer.chain.certificates[-1]
     peer = make_peer(EVIDENCE, 1, [first, rival])
     peer.begin_slot(4, 0.5)
     with pytest.raises(RemoteProtocolError, match="as far as the history tells that the message builds on"):
-        peer.receive(replace(gossip(0, slot=4, previous=rival.identity), entries=(proof,)))
+        peer.receive(gossip(0, (proof,), slot=4, previous=rival.identity))

@@ -108,7 +108,7 @@ def test_a_run_is_the_same_whenever_it_is_repeated() -> None:
 def test_plans_that_make_no_sense_are_refused() -> None:
     for changes, match in (
         ({"byzantine": 2}, "byzantine must be from 0 to max_faulty, 1, got 2"),
-        ({"byzantine": 1, "calm": True}, "calm runs have no Byzantine peers"),
+        ({"byzantine": 1, "behaviour": "nice"}, "behaviour must be one of two values, .*, got 'nice'"),
         ({"slots": 0}, "slots"),
         ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp"),
     ):

@@ -11,10 +11,11 @@ from dataclasses import replace
 from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.history import Appraisals
 from fedelect.protocol.proofs import ImpossibleMove, Proof, can_move, check_proof, is_impossible_move
 from fedelect.protocol.signing import Signer, Verifier
-from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote
+from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote, relay_content
 
 
 class Memory:
@@ -110,12 +111,13 @@ class Memory:
                 )
         return fault
 
-    def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote], previous: bytes) -> list[Proof]:
-        """Check entries and votes that build on `previous`, see below; returns proofs of impossible moves."""
+    def verify(self, relayed: Iterable[Relayed], votes: Iterable[Vote], slot: int, previous: bytes) -> list[Proof]:
+        """Check entries and votes of `slot` that build on `previous`, see below; returns proofs of impossible moves."""
         contradictions: list[Proof] = []
-        for entry in entries:
-            self.check_entry(entry, previous)
-            found = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
+        for one in relayed:
+            self.check_entry(one.entry, previous)
+            self.check_relays(one, slot, previous)
+            found = self.find_contradiction(one.entry) if isinstance(one.entry, SignedValue) else None
             contradictions += [] if found is None else [found]
         for vote in votes:
             self.check_vote(vote)
@@ -135,6 +137,16 @@ class Memory:
             raise RemoteProtocolError(f"a value of client {entry.client} cannot be: {fault}")
         if not self._verifier.verify(self._config.keys[entry.client], entry.content, entry.signature):
             raise RemoteProtocolError(f"a value is said to be of client {entry.client}, which did not sign it")
+
+    def check_relays(self, one: Relayed, slot: int, previous: bytes) -> None:
+        """Raise RemoteProtocolError unless those that are said to have passed this on signed it."""
+        client, value = one.entry.client, one.entry if isinstance(one.entry, SignedValue) else None
+        content = relay_content(self._config.digest, slot, previous, client, value)
+        for relay, signature in one.signatures:
+            if not self._verifier.verify(self._config.keys[relay], content, signature):
+                raise RemoteProtocolError(
+                    f"client {relay} is said to have passed on what it did not: an entry about client {client}"
+                )
 
     def check_vote(self, vote: Vote) -> None:
         """Raise RemoteProtocolError unless its client signed this vote."""

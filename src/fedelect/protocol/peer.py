@@ -28,7 +28,7 @@ from fedelect.protocol.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.gossip import Entry
+from fedelect.protocol.gossip import Entry, Relayed
 from fedelect.protocol.history import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
 from fedelect.protocol.memory import Memory
@@ -72,7 +72,7 @@ class Peer:
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
         self._lost: set[int] = set()  # neighbours that the host's links cannot reach
-        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
+        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost, signer.sign)
         self._unsent: SignedValue | Vote | None = None  # signed, but not yet in stable storage
 
     @property
@@ -109,8 +109,8 @@ class Peer:
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
         self._slot, self.state, self._unsent = slot, state, None
-        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
-        self._now.flood.learn(self._memory.standing_proofs())
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost, self._signer.sign)
+        self._now.flood.learn(map(Relayed, self._memory.standing_proofs()))
         effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
             with contextlib.suppress(RemoteProtocolError):  # it is refused when its sender repeats it
@@ -166,8 +166,7 @@ class Peer:
             return []
         self._unsent = None
         if isinstance(record, SignedValue):
-            self._now.flood.learn([record])
-            self._now.begin_flood()
+            self._now.begin_flood(record)
             return self._progress()
         assert isinstance(record, Vote)  # nothing else waits for storage
         return [*self._now.cast(record), *self._progress()]
@@ -246,7 +245,7 @@ class Peer:
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         entries, votes = self._now.flood.filter_new(message.entries), self._now.ballots.filter_new(message.votes)
-        contradictions = self._memory.verify(entries, votes, message.previous)
+        contradictions = self._memory.verify(entries, votes, message.slot, message.previous)
         proofs, relayed = self._now.receive_gossip(message, contradictions)
         new = self._memory.note_proofs(proofs)
         told = [effect for proof in new for effect in (Persist(proof), MisbehaviourProven(proof))]
@@ -299,6 +298,6 @@ class Peer:
             return []  # it has voted in this slot, and does not vote again
         self._unsent = None
         self._now.rebase(self.chain.head)
-        self._now.flood.learn(self._memory.standing_proofs())
+        self._now.flood.learn(map(Relayed, self._memory.standing_proofs()))
         settled = self._now.settled
         return [settled] if settled is not None and was is State.FLOODING else []

@@ -30,6 +30,7 @@ class ChaosResult:
         undecided: Slots in which some honest peer that was up from beginning to end saw no certificate in time.
         messages: Messages sent.
         refused: Messages that honest peers refused, as they should.
+        proven: Byzantine clients that honest peers have proof against at the end.
     """
 
     seed: int
@@ -40,6 +41,7 @@ class ChaosResult:
     undecided: tuple[int, ...]
     messages: int
     refused: int
+    proven: tuple[int, ...]
 
     @property
     def sound(self) -> bool:
@@ -116,16 +118,13 @@ class ChaosRun:
             tuple(sorted(slot for slot, clients in self._missed.items() if clients)),
             messages,
             refused,
+            tuple(sorted(self._observer.proven)),
         )
 
     def _make_byzantine(self, client: int) -> ByzantineClient:
-        return ByzantineClient(
-            client,
-            self._schedule.signers[client],
-            clients=self._config.clients,
-            flood_rounds=self._config.flood_rounds,
-            rng=stream(self._schedule.seed, "liar", client),
-        )
+        keys = {one: self._schedule.signers[one] for one in sorted(self._schedule.byzantine)}
+        rng = stream(self._schedule.seed, "liar", client)
+        return ByzantineClient(client, self._config, keys, rng=rng, behaviour=self._schedule.behaviour)
 
     def _make(self, client: int) -> Peer:
         signer = self._schedule.signers[client]
