@@ -92,6 +92,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
     peers.close()
     logs = decode_logs((folders[1] / SLOTS_NAME).read_bytes())
     assert sum(log.refused for log in logs) >= 4
+    assert (folders[1] / SLOTS_NAME).stat().st_mode & 0o777 == 0o600  # opinions are in it
 
 
 def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(make_peers: MakePeers) -> None:

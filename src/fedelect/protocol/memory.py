@@ -42,6 +42,7 @@ class Memory:
         self.appraisals = Appraisals(config, self.chain)
         self.proofs: dict[int, Proof] = {}
         self.signed_slot = 0  # the last slot in which this client signed anything
+        self.forgotten = 0  # a slot in which it has signed what its records do not hold; 0 for none
         self._own: SignedValue | None = None
         self._claimed: dict[int, SignedValue] = {}
         for record in records:
@@ -51,6 +52,8 @@ class Memory:
         try:
             if isinstance(record, Certificate):
                 self.chain.add(record)
+                if self._is_signer(record):
+                    self.signed_slot = max(self.signed_slot, record.slot)
             elif isinstance(record, Appraisal):
                 self.appraisals.filter_new((record,))
                 self.appraisals.add(record)  # also if the vote behind it never became a certificate
@@ -97,6 +100,27 @@ class Memory:
             self.signed_slot = max(self.signed_slot, record.slot)
         else:
             self.signed_slot = max(self.signed_slot, record.statement.slot)
+
+    def notice_forgotten(self, certificates: Iterable[Certificate]) -> None:
+        """Notice verified certificates that this client signed in a slot in which, by its records, it did not."""
+        slots = [one.slot for one in certificates if self._is_signer(one) and one.slot > self.signed_slot]
+        self.forgotten = max([self.forgotten, *slots])
+
+    def notice_own(self, relayed: Iterable[Relayed], votes: Iterable[Vote], voted: Statement | None) -> None:
+        """Notice verified values and votes of this client that it does not remember.
+
+        Args:
+            relayed: New entries of the open slot.
+            votes: New votes.
+            voted: What it voted for in this slot, as far as it knows.
+        """
+        values = [one.entry for one in relayed if isinstance(one.entry, SignedValue)]
+        slots = [value.slot for value in values if value.client == self._client and value != self._own]
+        slots += [one.statement.slot for one in votes if one.client == self._client and one.statement != voted]
+        self.forgotten = max([self.forgotten, *slots])
+
+    def _is_signer(self, certificate: Certificate) -> bool:
+        return any(client == self._client for client, _ in certificate.signatures)
 
     def claim_fault(self, value: SignedValue) -> str | None:
         """Why signing `value` would prove misbehaviour, or None."""
