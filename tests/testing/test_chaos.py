@@ -160,7 +160,8 @@ def no_look_at_the_size_of_belief_messages(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Memory, "check_entry", lambda memory, entry: None)
+    patch.setattr(Memory, "check_entry", lambda memory, entry, previous: None)
+    patch.setattr(Memory, "check_relays", lambda memory, relayed, slot, previous: None)
     patch.setattr(Memory, "check_vote", lambda memory, vote: None)
 
 

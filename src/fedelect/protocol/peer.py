@@ -106,7 +106,7 @@ class Peer:
         last = max(self._slot, self.chain.slot)
         if slot <= last:
             raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
-        if self._memory.forgotten:
+        if self._has_forgotten():
             raise LocalProtocolError(self._explain_forgotten())
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
@@ -182,7 +182,7 @@ class Peer:
         head = self.chain.head
         new = self.chain.extend(certificates)
         self._memory.notice_forgotten(new)
-        if self._memory.forgotten:
+        if self._has_forgotten():
             return self._stop_signing()  # nothing is stored, so that it is noticed again after a restart
         effects: list[Effect] = [Persist(certificate) for certificate in new]
         if self.chain.head != head:
@@ -261,12 +261,16 @@ class Peer:
         entries, votes = self._now.flood.filter_new(message.entries), self._now.ballots.filter_new(message.votes)
         contradictions = self._memory.verify(entries, votes, message.slot, message.previous)
         self._memory.notice_own(entries, votes, self._now.voted[0] if self._now.voted is not None else None)
-        if self._memory.forgotten:
+        if self._has_forgotten():
             return self._stop_signing()
         proofs, relayed = self._now.receive_gossip(message, contradictions)
         new = self._memory.note_proofs(proofs)
         told = [effect for proof in new for effect in (Persist(proof), MisbehaviourProven(proof))]
         return [*told, *relayed, *self._progress()]
+
+    def _has_forgotten(self) -> bool:
+        """Whether others have shown what this client signed and does not remember."""
+        return self._memory.forgotten > 0
 
     def _stop_signing(self) -> list[Effect]:
         """Give the open slot up, for good: a peer that has forgotten what it signed could sign twice."""

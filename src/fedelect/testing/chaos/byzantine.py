@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedelect.protocol import PeerConfig, Signer
+from fedelect.protocol import Peer, PeerConfig, Signer
 from fedelect.protocol.gossip import Entry
 from fedelect.protocol.messages import AppraisalMessage, BeliefMessage, GossipMessage, HistoryMessage, Message
 from fedelect.protocol.statements import SignedValue, Statement, Vote
@@ -30,6 +30,13 @@ BEHAVIOURS = (
 
 EXCESSIVE_MESSAGES = (-1e3, -20.0, 20.0, 1e3)
 """Belief messages larger than any coupling allows (at most 18.8); each would decide a neighbour's belief alone."""
+
+
+class ByzantinePeer(Peer):
+    """The peer that a Byzantine client alters the messages of: it does not mind to hear of what it never signed."""
+
+    def _has_forgotten(self) -> bool:
+        return False
 
 
 class ByzantineClient:

@@ -12,7 +12,7 @@ from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persi
 from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 from fedelect.simulator.network import Network
-from fedelect.testing.chaos.byzantine import ByzantineClient
+from fedelect.testing.chaos.byzantine import ByzantineClient, ByzantinePeer
 from fedelect.testing.chaos.observer import Observer
 from fedelect.testing.chaos.schedule import ChaosPlan, Crash, Schedule, draw_schedule
 
@@ -128,7 +128,8 @@ class ChaosRun:
 
     def _make(self, client: int) -> Peer:
         signer = self._schedule.signers[client]
-        return Peer(self._config, client, signer, self._schedule.verifier, records=self._disks[client])
+        make = ByzantinePeer if client in self._schedule.byzantine else Peer
+        return make(self._config, client, signer, self._schedule.verifier, records=self._disks[client])
 
     def _begin_slot(self, slot: int) -> None:
         self._slot = slot
