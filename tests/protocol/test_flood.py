@@ -122,11 +122,16 @@ def test_what_came_too_late_counts_when_it_comes_again_with_enough_signatures() 
 
 
 def test_two_values_of_which_one_is_late_prove_a_lie_that_the_map_does_not_show_yet() -> None:
-    for first, second in ((relayed(VALUES[0], 5), relayed(VALUES[1])), (relayed(VALUES[1]), relayed(VALUES[0], 5))):
+    in_time, late = relayed(VALUES[0], 5), relayed(VALUES[1])
+    cases = (
+        (in_time, late, TwoValues(VALUES[0], VALUES[1])),
+        (late, in_time, TwoValues(VALUES[1], VALUES[0])),
+    )
+    for first, second, found in cases:
         flood = make_flood([1, 2], 6, windows=3)
         enter(flood, 3)
         assert flood.learn([first], source=1) == []
-        assert flood.learn([second], source=2) == [TwoValues(first.entry, second.entry)]
+        assert flood.learn([second], source=2) == [found]
         assert flood.frozen_values() == {3: VALUES[0]}  # the others would not all know
         proof = TwoValues(VALUES[0], VALUES[1])
         assert flood.learn([relayed(proof)], source=1) == []

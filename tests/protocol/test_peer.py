@@ -90,6 +90,7 @@ def test_nothing_signed_is_sent_before_it_is_stored() -> None:
     ]
     messages = gossips(peer.persisted(record))
     assert [(message.receiver, message.round) for message in messages] == [(0, 1), (2, 1)]
+    assert isinstance(record, SignedValue)
     assert all(Relayed(record) in message.entries for message in messages)
     assert peer.persisted(record) == []
 

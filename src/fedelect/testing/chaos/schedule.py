@@ -146,7 +146,7 @@ def draw_schedule(seed: int, plan: ChaosPlan) -> Schedule:
         partitions=() if plan.calm else _draw_partitions(rng, clients, duration_s),
         byzantine=byzantine,
         behaviour=plan.behaviour,
-        start_delay_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
+        start_delay_s=_draw_start_delays(rng, plan),
         report_delay_s=report_delay_s if links.random() < 0.8 else None,
         false_reports=() if plan.calm else _draw_false_reports(links, config, duration_s),
     )
@@ -187,6 +187,13 @@ def _draw_edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tupl
 def _draw_calm_conditions(rng: np.random.Generator, plan: ChaosPlan) -> LinkConditions:
     # At most a resend interval. Against crashes alone links are quick: there, a neighbour is lost soon after its link.
     return LinkConditions(longest_delay_s=float(rng.choice([0.05, 0.3])) if plan.byzantine else 0.05)
+
+
+def _draw_start_delays(rng: np.random.Generator, plan: ChaosPlan) -> tuple[float, ...]:
+    delays = rng.random(plan.clients)
+    if plan.calm:
+        return tuple((delays * (0.3 if plan.byzantine else 0.1)).tolist())  # (silent_intervals - 2) intervals at most
+    return tuple((delays * (0.1 if rng.random() < 0.5 else 1.5)).tolist())
 
 
 def _draw_conditions(rng: np.random.Generator) -> LinkConditions:
