@@ -74,6 +74,7 @@ def chaos(
         f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split"
         + (f"; {proven} of {len(numbers) * byzantine} Byzantine peers proven" if byzantine else ""),
         highlight=False,
+        soft_wrap=True,
     )
     if broken:
         console.print(
