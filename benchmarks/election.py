@@ -37,7 +37,7 @@ from typing import Any
 
 from fedelect._processes import usable_cores
 from fedelect.protocol import ElectionSettings, PeerConfig
-from fedelect.protocol.configuration import surviving_diameter
+from fedelect.protocol.graph import surviving_diameter
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, decode_logs
 from fedelect.runtime.identity import create_federation, member_names, read_identity
 from fedelect.runtime.launch import PeerProcesses, reserve_addresses

@@ -3,7 +3,7 @@
 python elect.py [--out FOLDER] [--clients N] [--slots T] [--seed SEED] [--pace S] [--witness]
 
 Ends with a report and leaves no process behind. The cohorts are those of
-`fedelect run FOLDER/scenario.toml --framework da --selector bp-ucb --engine plain --trials 1 --seed SEED --slots T`.
+`fedelect run FOLDER/scenario.toml --framework da --selector bp-gp --engine plain --trials 1 --seed SEED --slots T`.
 
 Flower starts a process for every message, and gives up one that is not up within half a minute. On a machine that is
 busy they must not all start at once: messages are sent one by one, `--pace` seconds apart.

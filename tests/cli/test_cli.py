@@ -206,6 +206,9 @@ def test_chaos_counts_slots_and_names_the_seed_that_breaks_a_promise(
     code, out, _ = fedelect("chaos", "--seeds", "0:2", "--rule", "bp-gp", *options)
     assert code == 0 and "2 runs of 2 slots" in out
     assert "rule must be one of" in fedelect("chaos", "--rule", "set-gp")[2]
+    assert "behaviour must be one of two values" in fedelect("chaos", "--behaviour", "nice")[2]
+    code, out, _ = fedelect("chaos", "--seeds", "0:2", "--calm", "--behaviour", "proof to some", *options)
+    assert code == 0 and "4 decided, 0 skipped, 0 split; 2 of 2 Byzantine peers proven" in out
     for seeds in ("5:2", "x", "-1:3"):
         code, _, err = fedelect("chaos", "--seeds", seeds)
         assert code == 1 and "FIRST:END" in err

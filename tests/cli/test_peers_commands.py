@@ -52,11 +52,12 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     identity = read_identity(tmp_path / "fed" / "peer01")
     assert identity.roster.members[1].address == "alpha.example:7447"
     assert identity.config.digest.hex() in out
-    assert identity.config.settings.rule == "bp-ucb"
+    assert identity.config.settings.rule == "bp-gp" and "believes" not in out
     code, _, err = fedelect("peers", "init", "--clients", "3", "--out", "fed")
     assert code == 1 and "not empty" in err
-    assert fedelect("peers", "init", "--clients", "3", "--rule", "bp-gp", "--out", "by-set")[0] == 0
-    assert read_identity(tmp_path / "by-set" / "peer02").config.settings.rule == "bp-gp"
+    code, out, _ = fedelect("peers", "init", "--clients", "3", "--rule", "bp-ucb", "--out", "by-index")
+    assert code == 0 and "bp-ucb believes what clients claim of themselves" in out
+    assert read_identity(tmp_path / "by-index" / "peer02").config.settings.rule == "bp-ucb"
     assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err

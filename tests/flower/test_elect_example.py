@@ -21,7 +21,7 @@ from fedelect.scenario import parse_scenario
 from fedelect.simulator import Plan, simulate, specify_selectors
 
 DEADLINE_S = 2400.0  # some minutes on a machine that has nothing else to do
-SLOTS, SEED = 4, 3  # three slots of cold start, and one by index
+SLOTS, SEED = 4, 3  # three slots of cold start, and one by the value of sets
 TRAINING: Fields = {"arrays": {"model": "float64 [65, 10] numpy.ndarray"}, "metrics": {"num-examples": int}}
 pytestmark = pytest.mark.integration
 
@@ -67,7 +67,7 @@ def test_the_example_elects_as_the_simulator_does_and_the_server_sees_certificat
 def check_same_as_the_simulator(out: Path, ours: Path) -> None:
     config = parse_scenario((out / "scenario.toml").read_text(encoding="utf-8"))
     assert (config.clients, config.budget) == (6, 2)
-    selectors = specify_selectors(["bp-ucb"])
+    selectors = specify_selectors(["bp-gp"])
     plan = Plan(config=config, framework="da", selectors=selectors, slots=SLOTS, trials=1, seed=SEED, engine="plain")
     simulate(plan, load_dataset(config.data.source), ours, workers=1)
     for mine, theirs, known in zip(by_slot(ours), by_slot(out / "run"), by_slot(out / "server"), strict=True):

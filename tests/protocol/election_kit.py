@@ -75,12 +75,14 @@ def certificate(said: Statement, signers: Sequence[int] = (0, 1, 2)) -> Certific
     return Certificate(said, tuple((client, SIGNERS[client].sign(said.content)) for client in signers))
 
 
-def chain_of(shared: PeerConfig, cohorts: Sequence[tuple[int, ...]], *, first_slot: int = 1) -> list[Certificate]:
+def chain_of(
+    shared: PeerConfig, cohorts: Sequence[tuple[int, ...]], *, first_slot: int = 1, signers: Sequence[int] = (0, 1, 2)
+) -> list[Certificate]:
     """Certificates of consecutive slots, each on top of the one before."""
     certificates: list[Certificate] = []
     previous = shared.digest
     for slot, cohort in enumerate(cohorts, first_slot):
-        certificates.append(certificate(statement(shared, slot=slot, cohort=cohort, previous=previous)))
+        certificates.append(certificate(statement(shared, slot=slot, cohort=cohort, previous=previous), signers))
         previous = certificates[-1].identity
     return certificates
 
@@ -92,6 +94,7 @@ def sealed_chain(
     *,
     first_slot: int = 1,
     previous: bytes | None = None,
+    signers: Sequence[int] = (0, 1, 2),
 ) -> tuple[list[Certificate], list[Appraisal]]:
     """Certificates of consecutive slots that seal these worths, and the appraisals behind them."""
     certificates: list[Certificate] = []
@@ -99,7 +102,7 @@ def sealed_chain(
     for slot, (cohort, worth) in enumerate(zip(cohorts, worths, strict=True), first_slot):
         values = bytes([slot % 256]) * 32
         said = statement(shared, slot=slot, cohort=cohort, previous=previous, hashed=seal_map(values, worth))
-        certificates.append(certificate(said))
+        certificates.append(certificate(said, signers))
         appraisals.append(Appraisal(said.identity, values, worth))
         previous = said.identity
     return certificates, appraisals

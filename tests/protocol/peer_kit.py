@@ -12,8 +12,9 @@ from tests.protocol.election_kit import (
 
 from fedelect.protocol import Peer, PeerConfig, State
 from fedelect.protocol.effects import Effect, Persist, Record, Send
+from fedelect.protocol.gossip import Entry, Relayed
 from fedelect.protocol.messages import BeliefMessage, GossipMessage, Message
-from fedelect.protocol.statements import SignedValue, Vote
+from fedelect.protocol.statements import Vote
 from fedelect.rules import cold_start_groups
 
 PATHS = config(edges=PATH, seed=3)  # client 1 sits between 0 and 2; R = 3
@@ -29,7 +30,7 @@ def belief(
 
 def gossip(
     sender: int,
-    entries: tuple[SignedValue, ...] = (),
+    entries: tuple[Entry, ...] = (),
     votes: tuple[Vote, ...] = (),
     *,
     number: int = 0,
@@ -39,7 +40,9 @@ def gossip(
     shared: PeerConfig = EVIDENCE,
 ) -> GossipMessage:
     before = shared.digest if previous is None else previous
-    return GossipMessage(shared.digest, sender, 1, slot, before, number, entries, votes, wants_reply)
+    return GossipMessage(
+        shared.digest, sender, 1, slot, before, number, tuple(map(Relayed, entries)), votes, wants_reply
+    )
 
 
 def sent(effects: list[Effect]) -> list[Message]:

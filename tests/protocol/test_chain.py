@@ -26,7 +26,7 @@ def test_the_server_trains_on_each_certificate_that_extends_its_history_once() -
         assert server.add(one) is Admission.KNOWN
         assert server.head == one.identity
     assert server.pulls.tolist() == [2, 2, 2, 2]
-    assert [server.elections(client) for client in range(4)] == [2, 2, 2, 2]
+    assert [server.elections(client, server.head) for client in range(4)] == [2, 2, 2, 2]
 
 
 def test_a_certificate_whose_predecessor_is_unknown_waits() -> None:
@@ -55,8 +55,11 @@ def test_of_two_branches_the_one_that_ends_in_the_higher_slot_is_history() -> No
         assert [link.slot for link in built.certificates] == [1, 3]
         assert built.pulls.tolist() == [1, 2, 1, 0]
         assert second.identity not in built and built.knows(second.identity)
-        assert built.elections_since(2, first.identity) == 1
-        assert built.elections_since(2, second.identity) is None
+        assert built.elections_between(2, first.identity, built.head) == 1
+        assert built.elections_between(2, second.identity, built.head) is None
+        assert built.elections_between(2, first.identity, second.identity) == 1  # a branch that is not history
+        assert built.elections_between(2, SHARED.digest, bytes(32)) is None
+        assert [built.elections(n, second.identity) for n in range(4)] == [1, 1, 1, 1]
     assert other.add(second) is Admission.KNOWN
     assert chain(first, rival).add(second) is Admission.BEHIND
 

@@ -13,6 +13,7 @@ from tests.protocol.election_kit import config, statement, value
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol import FRAME_LIMIT, Certificate, decode_message, decode_record, encode
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.messages import (
     AppraisalMessage,
     AppraisalRequest,
@@ -22,7 +23,7 @@ from fedelect.protocol.messages import (
     HistoryRequest,
 )
 from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
-from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, map_hash
+from fedelect.protocol.statements import Appraisal, SignedValue, Statement, Vote, digest, map_hash, relay_content
 
 names = st.binary(min_size=32, max_size=32)
 clients = st.integers(0, 2**32 - 1)
@@ -37,6 +38,8 @@ certificates = st.builds(Certificate, statements, st.lists(st.tuples(clients, si
 proofs = (
     st.builds(TwoValues, values, values) | st.builds(TwoVotes, votes, votes) | st.builds(ImpossibleMove, values, values)
 )
+relays = st.lists(st.tuples(clients, signatures), max_size=3).map(tuple)
+relayed = st.builds(Relayed, values | proofs, relays)
 appraisals = st.builds(Appraisal, names, names, reals)
 records = values | votes | certificates | proofs | appraisals
 messages = (
@@ -49,7 +52,7 @@ messages = (
         slots,
         names,
         clients,
-        st.lists(values | proofs, max_size=3).map(tuple),
+        st.lists(relayed, max_size=3).map(tuple),
         st.lists(votes, max_size=3).map(tuple),
         st.booleans(),
     )
@@ -107,8 +110,8 @@ def test_what_is_wrong_with_a_frame_is_said() -> None:
     for frame, match in (
         (b"", "no frame"),
         (b"HTTP/1.1", "no frame"),
-        (b"FE\x01" + good[3:], "version 1; this peer speaks version 2"),
-        (b"FE\x02\x63" + good[4:], "kind 99"),
+        (b"FE\x01" + good[3:], "version 1; this peer speaks version 3"),
+        (b"FE\x03\x63" + good[4:], "kind 99"),
         (good[:-1], "cut short"),
         (good + b"x", "1 bytes follow"),
         (good + bytes(FRAME_LIMIT), "longer than the limit"),
@@ -140,6 +143,9 @@ def test_signed_bytes_are_pinned_down() -> None:
         b"fedelect/vote/2\0" + bytes(32) + struct.pack("<Q", 7) + b"\1" * 32 + b"\2" * 32 + struct.pack("<III", 2, 2, 5)
     )
     assert statement(config()).identity != statement(config(), slot=2).identity
+    context = bytes(32) + struct.pack("<Q", 7) + b"\1" * 32 + struct.pack("<I", 3)
+    for about, named in ((said, digest(said.content)), (None, bytes(32))):
+        assert relay_content(bytes(32), 7, b"\1" * 32, 3, about) == b"fedelect/relay/1\0" + context + named
 
 
 def test_the_hash_of_a_map_tells_maps_apart_and_nothing_else() -> None:
@@ -162,7 +168,7 @@ def test_the_hash_of_a_map_tells_maps_apart_and_nothing_else() -> None:
 
 def test_unknown_tags_and_flags_are_refused_and_short_hashes_never_written() -> None:
     shared = config()
-    message = GossipMessage(shared.digest, 0, 1, 1, shared.digest, 1, (value(shared, 0),))
+    message = GossipMessage(shared.digest, 0, 1, 1, shared.digest, 1, (Relayed(value(shared, 0)),))
     frame = bytearray(encode(message))
     flag = 4 + 32 + 8 + 8 + 32 + 4
     assert frame[flag] == 0 and frame[flag + 5] == 0

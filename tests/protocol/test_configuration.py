@@ -12,7 +12,7 @@ from tests.protocol.election_kit import PATH, RING, SIGNERS, changed, config
 
 from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, simulated_signers
-from fedelect.protocol.configuration import surviving_diameter
+from fedelect.protocol.graph import surviving_diameter
 from fedelect.selectors import BpGp, BpUcb
 
 CHORDS = tuple((n, (n + step) % 20) for n in range(20) for step in (1, 5))
@@ -55,7 +55,7 @@ def test_any_two_quorums_share_a_peer_that_is_honest(
     clients: int, max_faulty: int, byzantine: bool, quorum: int
 ) -> None:
     edges = tuple(itertools.combinations(range(clients), 2))
-    shared = config(clients, edges, budget=1, max_faulty=max_faulty, byzantine=byzantine)
+    shared = config(clients, edges, budget=1, max_faulty=max_faulty, byzantine=byzantine, slot_s=30.0)
     assert shared.quorum == quorum
     shared_by_two = 2 * quorum - clients
     assert shared_by_two > (max_faulty if byzantine else 0)
@@ -82,8 +82,8 @@ CHANGES: list[dict[str, Any]] = [
 def test_whatever_differs_gives_another_hash() -> None:
     plain = config()
     others = [changed(plain, **change) for change in CHANGES]
-    others.append(changed(plain, max_faulty=1, byzantine=True))
-    assert len({plain.digest, *(other.digest for other in others)}) == len(CHANGES) + 2
+    others += [changed(plain, max_faulty=1, byzantine=truth, slot_s=30.0) for truth in (False, True)]
+    assert len({plain.digest, *(other.digest for other in others)}) == len(CHANGES) + 3
     assert config().digest == plain.digest
     assert len(plain.digest) == 32
 
@@ -120,11 +120,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rounds": 0}, "rounds"),
     ({"resend_s": 20.0}, "deadlines"),
     ({"silent_intervals": 0}, "deadlines"),
+    ({"silent_intervals": 1}, "silent_intervals >= 2"),
     ({"keys": (b"a", b"b", b"c")}, "keys must be 4 different"),
     ({"keys": (b"a", b"b", b"c", b"a")}, "keys must be 4 different"),
     ({"max_faulty": -1}, "max_faulty must be"),
     ({"byzantine": "no"}, "byzantine must be true or false, got 'no'"),
     ({"max_faulty": 2}, "fewer than the 3 signatures"),
+    ({"max_faulty": 1, "budget": 4}, "1 faulty peers leave 3 of 4 clients, fewer than a cohort of 4"),
     ({"edges": PATH, "couplings": (0.1,) * 3, "max_faulty": 1}, "does not survive 1 faulty peers: without clients"),
     ({"edges": PATH[:2], "couplings": (0.1,) * 2}, "some clients are cut off"),
     ({"couplings": (0.1,)}, "couplings must be one finite number"),
@@ -144,6 +146,16 @@ def test_what_cannot_work_is_refused(changes: dict[str, Any], match: str) -> Non
 def test_a_byzantine_client_needs_three_honest_ones() -> None:
     with pytest.raises(ConfigurationError, match="1 byzantine peers need at least 4 clients"):
         config(3, ((0, 1), (1, 2), (0, 2)), budget=1, max_faulty=1, byzantine=True)
+
+
+def test_a_slot_has_time_for_all_that_byzantine_peers_can_delay() -> None:
+    # The exchange 2 + 3 intervals, two windows of 3 + 2 * 2, and 6 for the votes: 25 of half a second.
+    with pytest.raises(ConfigurationError, match=r"take 25 resend intervals .* raise `slot_s` to 13"):
+        config(max_faulty=1, byzantine=True, slot_s=12.4)
+    shared = config(max_faulty=1, byzantine=True, slot_s=12.5)
+    assert (shared.windows, shared.window_rounds, shared.flood_rounds) == (2, 2, 4)
+    assert (config(max_faulty=1).windows, config(max_faulty=1).window_rounds) == (1, 4)
+    assert config(max_faulty=1, byzantine=True, reading="evidence", slot_s=10.0).exchange_intervals == 0
 
 
 def test_more_cases_than_can_be_tried_are_refused() -> None:

@@ -38,6 +38,7 @@ from fedelect.protocol.effects import (
     SlotSkipped,
     Wait,
 )
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.messages import BeliefMessage
 from fedelect.protocol.statements import SignedValue
 
@@ -85,11 +86,12 @@ def test_nothing_signed_is_sent_before_it_is_stored() -> None:
     assert sent(peer.receive(gossip(0, (value(EVIDENCE, 0),), number=1))) == []
     assert [message.entries for message in gossips(peer.deadline_passed(Deadline(Wait.RESEND, 1)))] == [
         (),
-        (value(EVIDENCE, 0),),
+        (Relayed(value(EVIDENCE, 0)),),
     ]
     messages = gossips(peer.persisted(record))
     assert [(message.receiver, message.round) for message in messages] == [(0, 1), (2, 1)]
-    assert all(record in message.entries for message in messages)
+    assert isinstance(record, SignedValue)
+    assert all(Relayed(record) in message.entries for message in messages)
     assert peer.persisted(record) == []
 
     voter, ballot = voting_peer()

@@ -223,7 +223,7 @@ def test_a_request_is_answered_with_what_is_known() -> None:
 def test_who_joins_late_gets_a_long_history_in_pieces() -> None:
     slots = 2 * HISTORY_LIMIT + 10
     cohorts = [(n % 2, 2 + n % 2) for n in range(slots)]
-    certificates, appraisals = sealed_chain(BP_GP, cohorts, [math.nan, *[0.5] * (slots - 1)])
+    certificates, appraisals = sealed_chain(BP_GP, cohorts, [math.nan, *[0.5] * (slots - 1)], signers=(0, 2, 3))
     old, late = make_peer(BP_GP, 0, [*certificates, *appraisals]), make_peer(BP_GP, 1)
     asked = late.learn(certificates[:1]) + late.begin_slot(slots + 1, 0.5)
     assert not [message for message in sent(asked) if isinstance(message, AppraisalRequest)]

@@ -7,6 +7,7 @@ from tests.protocol.peer_kit import EVIDENCE, PATHS, belief, flooding_peer, goss
 from fedelect.errors import LocalProtocolError
 from fedelect.protocol import State
 from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Deadline, SlotSkipped, Wait
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.messages import BeliefMessage
 from fedelect.protocol.open_slot import Attendance
 
@@ -15,7 +16,7 @@ COMPLETE = tuple((one, other) for one in range(4) for other in range(one + 1, 4)
 
 def test_a_lost_neighbour_has_gone_at_once_until_it_speaks_and_if_all_are_lost_none_has() -> None:
     lost = {1}
-    attendance = Attendance([1, 2], silent_intervals=2, max_faulty=0, lost=lost)
+    attendance = Attendance([1, 2], silent_intervals=2, limit=4, lost=lost)
     assert attendance.has_gone(1) and not attendance.has_gone(2)
     lost.add(2)  # it is this peer that is cut off
     assert not attendance.has_gone(1) and not attendance.has_gone(2)
@@ -70,7 +71,7 @@ def test_a_neighbour_that_is_back_is_told_at_once_what_it_may_have_missed_and_is
     peer = flooding_peer()
     peer.neighbour_lost(2)
     (message,) = gossips(peer.neighbour_back(2))
-    assert message.receiver == 2 and message.wants_reply and value(EVIDENCE, 1, belief=0.25) in message.entries
+    assert message.receiver == 2 and message.wants_reply and Relayed(value(EVIDENCE, 1, belief=0.25)) in message.entries
     peer.receive(gossip(0, (value(EVIDENCE, 0),), number=4))
     assert peer.state is State.FLOODING
 

@@ -191,12 +191,12 @@ def test_a_peer_needs_its_own_secret() -> None:
 def test_a_relayed_proof_is_believed_if_it_proves_something() -> None:
     peer = flooding_peer()
     one, other = value(EVIDENCE, 3, belief=0.1), value(EVIDENCE, 3, belief=0.2)
-    empty = replace(gossip(0), entries=(TwoValues(one, one),))
+    empty = gossip(0, (TwoValues(one, one),))
     with pytest.raises(RemoteProtocolError, match="proves nothing against client 3"):
         peer.receive(empty)
     assert peer.proofs == {}
     proof = TwoValues(one, other)
-    assert MisbehaviourProven(proof) in peer.receive(replace(gossip(0), entries=(proof,)))
+    assert MisbehaviourProven(proof) in peer.receive(gossip(0, (proof,)))
     votes = tuple(vote(statement(EVIDENCE, cohort=cohort), 3) for cohort in ((0, 1), (1, 2)))
     assert not any(
         isinstance(effect, MisbehaviourProven) for effect in peer.receive(gossip(0, (), votes))

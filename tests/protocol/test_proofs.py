@@ -21,7 +21,7 @@ HEADS = [SHARED.digest, *(link.identity for link in LINKS)]
 def judge(proof: Proof) -> None:
     chain = CertificateChain(SHARED, VERIFIER)
     chain.extend(LINKS)
-    check_proof(proof, config=SHARED, verifier=VERIFIER, chain=chain)
+    check_proof(proof, config=SHARED, verifier=VERIFIER, chain=chain, previous=chain.head)
 
 
 def said(mean: float, slot: int, place: int, client: int = 1) -> object:
@@ -71,7 +71,7 @@ UNSOUND: list[tuple[Proof, str]] = [
     ),
     (
         ImpossibleMove(value(SHARED, 1, 0.5, slot=2, previous=bytes(32)), value(SHARED, 1, 0.6, slot=3)),
-        "as far as this peer can tell",
+        "as far as the history tells",
     ),
     (
         ImpossibleMove(

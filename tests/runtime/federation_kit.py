@@ -81,7 +81,12 @@ def make_federation(
 ) -> tuple[Roster, dict[int, Path]]:
     """Write the folders of a federation; without addresses to listen on, for peers over memory."""
     edges, couplings = couplings_for(where)
-    usual = {"resend_s": 0.2, "silent_intervals": 100, "slot_s": 20.0}  # a machine that stalls makes nobody gone
+    usual: dict[str, Any] = {
+        "rule": "bp-ucb",
+        "resend_s": 0.2,
+        "silent_intervals": 100,
+        "slot_s": 20.0,
+    }  # a machine that stalls makes nobody gone
     chosen = settings_for(where.config, seed=1, **(usual | settings))
     roster = create_federation(
         out,

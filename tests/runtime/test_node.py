@@ -16,7 +16,8 @@ from tests.runtime.federation_kit import (
     place,
 )
 
-from fedelect.protocol import FRAME_LIMIT
+from fedelect.protocol import FRAME_LIMIT, decode_message
+from fedelect.protocol.messages import HistoryRequest
 from fedelect.protocol.statements import SignedValue, Vote
 from fedelect.runtime.host_messages import (
     SLOTS_NAME,
@@ -92,6 +93,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
     peers.close()
     logs = decode_logs((folders[1] / SLOTS_NAME).read_bytes())
     assert sum(log.refused for log in logs) >= 4
+    assert (folders[1] / SLOTS_NAME).stat().st_mode & 0o777 == 0o600  # opinions are in it
 
 
 def test_a_peer_that_starts_again_from_its_journal_catches_up_and_takes_part(make_peers: MakePeers) -> None:
@@ -166,12 +168,14 @@ class SilentLinks:
 
     def __init__(self) -> None:
         self.sent: list[int] = []
+        self.frames: list[bytes] = []
 
     def start(self, inbox: Inbox) -> None:
         pass
 
     def send(self, neighbour: int, frame: bytes) -> None:
         self.sent.append(neighbour)
+        self.frames.append(frame)
 
     def close(self) -> None:
         pass
@@ -199,6 +203,14 @@ def play(
     ).run()
     journal.close()
     return said, links
+
+
+def test_a_peer_asks_every_neighbour_for_history_before_it_signs_anything(tmp_path: Path) -> None:
+    _, folders = make_federation(tmp_path / "fed", place())
+    up = [(0.1 * turn, LinkUp(neighbour)) for turn, neighbour in enumerate((1, 2, 3, 4, 1, 2))]
+    _, links = play(folders[0], up, end_s=2.0, missing_after_s=10.0)
+    assert links.sent == [1, 2, 3, 4]
+    assert all(isinstance(decode_message(frame), HistoryRequest) for frame in links.frames)
 
 
 def test_a_link_that_flaps_costs_a_notice_in_a_resend_interval_and_no_message(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.protocol import RULES, ElectionSettings, encode
 from fedelect.protocol.statements import Appraisal, SignedValue, Vote
 from fedelect.runtime.host_messages import SLOTS_NAME, Agreed, Trouble, decode_logs
-from fedelect.runtime.journal import JOURNAL_NAME, Journal
+from fedelect.runtime.journal import JOURNAL_NAME, MARK_NAME, Journal
 from fedelect.runtime.launch import PeerProcesses
 from fedelect.runtime.roster import ROSTER_NAME, read_roster
 from fedelect.runtime.server import DirectElections, ElectionServer
@@ -133,7 +133,8 @@ def test_a_peer_that_lost_its_appraisals_asks_its_neighbours_and_votes_in_the_ne
     hold_all(server, WHERE, 5)
     peers.stop(2)
     kept = [record for record in records_of(folders[2]) if not isinstance(record, Appraisal)]
-    (folders[2] / JOURNAL_NAME).unlink()
+    for name in (JOURNAL_NAME, MARK_NAME):
+        (folders[2] / name).unlink()
     rewritten = Journal(folders[2])
     for record in kept:
         rewritten.keep_records([record])  # type: ignore[list-item]

@@ -22,6 +22,7 @@ from tests.runtime.federation_kit import (
 from tests.runtime.process_kit import QUICK, START_S, Real, real, votes_of
 
 from fedelect.protocol import FRAME_LIMIT, encode
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.messages import GossipMessage
 from fedelect.protocol.statements import SignedValue
 from fedelect.runtime.host_messages import SLOTS_NAME, Link, Missing, Notice, Ready, Trouble, decode_logs
@@ -143,7 +144,7 @@ def forgery(fed: Real, receiver: int) -> GossipMessage:
     """In the name of client 4 itself, a value that client 2 never signed."""
     config, head = fed.roster.config(), fed.server.chain.head
     value = SignedValue(config.digest, 2, head, 2, float("nan"), 0.9, bytes(16), bytes(64))
-    return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(value,))
+    return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(Relayed(value),))
 
 
 def insist(fed: Real, links: ZenohTransport, frames: tuple[bytes, ...], refusals: int) -> None:

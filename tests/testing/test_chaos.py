@@ -108,7 +108,7 @@ def test_a_run_is_the_same_whenever_it_is_repeated() -> None:
 def test_plans_that_make_no_sense_are_refused() -> None:
     for changes, match in (
         ({"byzantine": 2}, "byzantine must be from 0 to max_faulty, 1, got 2"),
-        ({"byzantine": 1, "calm": True}, "calm runs have no Byzantine peers"),
+        ({"byzantine": 1, "behaviour": "nice"}, "behaviour must be one of two values, .*, got 'nice'"),
         ({"slots": 0}, "slots"),
         ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp"),
     ):
@@ -160,7 +160,8 @@ def no_look_at_the_size_of_belief_messages(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_look_at_signatures(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Memory, "check_entry", lambda memory, entry: None)
+    patch.setattr(Memory, "check_entry", lambda memory, entry, previous: None)
+    patch.setattr(Memory, "check_relays", lambda memory, relayed, slot, previous: None)
     patch.setattr(Memory, "check_vote", lambda memory, vote: None)
 
 

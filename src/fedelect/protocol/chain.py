@@ -5,7 +5,7 @@ seen can create two branches; the one that ends in the higher slot is history. A
 the highest is unique. Elections on that branch count as pulls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -85,9 +85,11 @@ class CertificateChain:
         """(N,) number of elections of each client, as a copy."""
         return self._pulls.copy()
 
-    def elections(self, client: int) -> int:
-        """Number of elections of `client`."""
-        return int(self._pulls[client])
+    def elections(self, client: int, until: bytes) -> int:
+        """Number of elections of `client` on the branch that ends with the known certificate `until`."""
+        if until == self.head:
+            return int(self._pulls[client])
+        return sum(client in certificate.cohort for certificate in self._back_from(until))
 
     def at(self, slot: int) -> Certificate | None:
         """The certificate of `slot` in history, if there is one."""
@@ -158,10 +160,26 @@ class CertificateChain:
         """Whether this is a verified certificate, in history or on another branch, or the empty history."""
         return identity in self._known or identity == self._config.digest
 
-    def elections_since(self, client: int, identity: bytes) -> int | None:
-        """Elections of `client` after the certificate with this identity; None if that is not part of history."""
-        place = self._place.get(identity)
-        return None if place is None else sum(client in later.cohort for later in self._main[place:])
+    def elections_between(self, client: int, since: bytes, until: bytes) -> int | None:
+        """Elections of `client` after the certificate `since` on the branch that ends with `until`.
+
+        Whether that branch is history now does not matter. None if `since` is not on it, or `until` is unknown.
+        """
+        if not self.knows(until):
+            return None
+        elections = 0
+        for certificate in self._back_from(until):
+            if certificate.identity == since:
+                return elections
+            elections += client in certificate.cohort
+        return elections if since == self._config.digest else None
+
+    def _back_from(self, identity: bytes) -> Iterator[Certificate]:
+        """The branch that ends with this certificate, newest first."""
+        link = self._known.get(identity)
+        while link is not None:
+            yield link
+            link = self._known.get(link.statement.previous)
 
     def _link(self, certificate: Certificate) -> Admission:
         if certificate.identity in self._known:
@@ -186,11 +204,7 @@ class CertificateChain:
         self._pulls[list(certificate.cohort)] += 1
 
     def _rebuild(self, head: Certificate) -> None:
-        branch: list[Certificate] = []
-        link: Certificate | None = head
-        while link is not None:
-            branch.append(link)
-            link = self._known.get(link.statement.previous)
+        branch = list(self._back_from(head.identity))
         self._clear()
         for certificate in reversed(branch):
             self._append(certificate)

@@ -1,4 +1,4 @@
-"""Bytes <-> messages and records, version 2.
+"""Bytes <-> messages and records, version 3.
 
 A frame is b"FE", the version, a kind, the fields. Integers and floats are little-endian and of fixed width; floats are
 their IEEE bytes. Bytes that are no frame of this version, too long, cut short or followed by more, raise
@@ -11,7 +11,7 @@ from typing import Any
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.effects import Record
 from fedelect.protocol.fields import Reader, Writer
-from fedelect.protocol.gossip import Entry
+from fedelect.protocol.gossip import Entry, Relayed
 from fedelect.protocol.messages import (
     AppraisalMessage,
     AppraisalRequest,
@@ -24,7 +24,7 @@ from fedelect.protocol.messages import (
 from fedelect.protocol.proofs import ImpossibleMove, TwoValues, TwoVotes
 from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote
 
-VERSION = 2
+VERSION = 3
 """Raised when the bytes change their meaning."""
 
 FRAME_LIMIT = 8 * 1024 * 1024
@@ -103,16 +103,23 @@ def _read_vote(reader: Reader) -> Vote:
     return Vote(_read_statement(reader), reader.u32(), reader.blob())
 
 
-def _write_certificate(writer: Writer, certificate: Certificate) -> None:
-    _write_statement(writer, certificate.statement)
-    writer.u32(len(certificate.signatures))
-    for client, signature in certificate.signatures:
+def _write_signatures(writer: Writer, signatures: tuple[tuple[int, bytes], ...]) -> None:
+    writer.u32(len(signatures))
+    for client, signature in signatures:
         writer.u32(client).blob(signature)
 
 
+def _read_signatures(reader: Reader) -> tuple[tuple[int, bytes], ...]:
+    return reader.many(lambda: (reader.u32(), reader.blob()), at_least=8)
+
+
+def _write_certificate(writer: Writer, certificate: Certificate) -> None:
+    _write_statement(writer, certificate.statement)
+    _write_signatures(writer, certificate.signatures)
+
+
 def _read_certificate(reader: Reader) -> Certificate:
-    statement = _read_statement(reader)
-    return Certificate(statement, reader.many(lambda: (reader.u32(), reader.blob()), at_least=8))
+    return Certificate(_read_statement(reader), _read_signatures(reader))
 
 
 def _write_two_values(writer: Writer, proof: TwoValues | ImpossibleMove) -> None:
@@ -125,17 +132,18 @@ def _write_two_votes(writer: Writer, proof: TwoVotes) -> None:
     _write_vote(writer, proof.other)
 
 
-def _write_entry(writer: Writer, entry: Entry) -> None:
-    tag = _ENTRY_TYPES.index(type(entry))
+def _write_relayed(writer: Writer, relayed: Relayed) -> None:
+    tag = _ENTRY_TYPES.index(type(relayed.entry))
     writer.u8(tag)
-    _WRITERS[tag](writer, entry)
+    _WRITERS[tag](writer, relayed.entry)
+    _write_signatures(writer, relayed.signatures)
 
 
-def _read_entry(reader: Reader) -> Entry:
+def _read_relayed(reader: Reader) -> Relayed:
     tag = reader.u8()
     if tag >= len(_ENTRY_TYPES):
         raise RemoteProtocolError(f"an entry of kind {tag}, which version {VERSION} does not have")
-    return _READERS[tag](reader)
+    return Relayed(_READERS[tag](reader), _read_signatures(reader))
 
 
 def _read_two_values(reader: Reader) -> TwoValues:
@@ -182,7 +190,7 @@ def _write_gossip(writer: Writer, message: GossipMessage) -> None:
     writer.u64(message.slot).digest(message.previous).u32(message.round).u8(message.wants_reply)
     writer.u32(len(message.entries))
     for entry in message.entries:
-        _write_entry(writer, entry)
+        _write_relayed(writer, entry)
     writer.u32(len(message.votes))
     for vote in message.votes:
         _write_vote(writer, vote)
@@ -193,7 +201,7 @@ def _read_gossip(reader: Reader) -> GossipMessage:
     wants_reply = reader.u8()
     if wants_reply > 1:
         raise RemoteProtocolError(f"a flag must be 0 or 1, got {wants_reply}")
-    entries = reader.many(lambda: _read_entry(reader), at_least=90)
+    entries = reader.many(lambda: _read_relayed(reader), at_least=90)
     votes = reader.many(lambda: _read_vote(reader), at_least=90)
     return GossipMessage(*ends, slot, previous, round_number, entries, votes, bool(wants_reply))
 

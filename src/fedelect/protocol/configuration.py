@@ -1,15 +1,14 @@
 """Settings and configuration of an election. The hash of the configuration is in every message and signature."""
 
 import functools
-import itertools
 import math
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from fedelect.equations.beliefs import check_exchange
 from fedelect.errors import ConfigurationError
+from fedelect.protocol.graph import neighbourhoods, surviving_diameter
 from fedelect.protocol.statements import digest
 from fedelect.rules import RULE_VERSION
 from fedelect.vocabulary import check_budget
@@ -60,7 +59,8 @@ class ElectionSettings:
             stay connected without any f of them.
         byzantine: Whether those f may send anything (then N >= 3f + 1 and the quorum is larger) or only crash.
         resend_s: Resend interval: seconds after which a peer repeats unacknowledged messages.
-        silent_intervals: Resend intervals of silence after which a neighbour is not waited for in this slot.
+        silent_intervals: Resend intervals of silence after which a neighbour is not waited for in this slot, at least
+            2: within one interval a neighbour that repeats itself once in each may still seem silent.
         slot_s: Seconds after which a peer gives the slot up.
     """
 
@@ -84,9 +84,9 @@ class ElectionSettings:
         self._check_rule()
         if self.reading not in READINGS:
             raise ConfigurationError(f"reading must be one of {', '.join(READINGS)}, got {self.reading!r}")
-        if not (0.0 < self.resend_s < self.slot_s < math.inf and self.silent_intervals >= 1):
+        if not (0.0 < self.resend_s < self.slot_s < math.inf and self.silent_intervals >= 2):
             raise ConfigurationError(
-                f"deadlines must satisfy 0 < resend_s < slot_s and silent_intervals >= 1, got {self.resend_s!r} and "
+                f"deadlines must satisfy 0 < resend_s < slot_s and silent_intervals >= 2, got {self.resend_s!r} and "
                 f"{self.slot_s!r} seconds and {self.silent_intervals!r} silent intervals"
             )
         if self.max_faulty < 0:
@@ -149,6 +149,7 @@ class PeerConfig:
         self._check_quorum()
         self.neighbours  # noqa: B018  a graph that cannot be used is refused now, not later
         self.flood_rounds  # noqa: B018
+        self._check_time()
 
     def _check_quorum(self) -> None:
         faulty = self.settings.max_faulty
@@ -160,6 +161,20 @@ class PeerConfig:
             raise ConfigurationError(
                 f"{faulty} faulty peers leave {self.clients - faulty} of {self.clients} clients, fewer than the "
                 f"{self.quorum} signatures of a certificate; lower `max_faulty`"
+            )
+        if self.clients - faulty < self.settings.budget:
+            raise ConfigurationError(
+                f"{faulty} faulty peers leave {self.clients - faulty} of {self.clients} clients, fewer than a cohort "
+                f"of {self.settings.budget}; lower `max_faulty` or the budget"
+            )
+
+    def _check_time(self) -> None:
+        chosen, intervals = self.settings, self.longest_intervals
+        if chosen.byzantine and intervals * chosen.resend_s > chosen.slot_s:
+            raise ConfigurationError(
+                f"{chosen.max_faulty} byzantine peers can make an election take {intervals} resend intervals of "
+                f"{chosen.resend_s:g} s, got a slot of {chosen.slot_s:g} s; raise `slot_s` to "
+                f"{math.ceil(intervals * chosen.resend_s)}, or lower `silent_intervals` or `max_faulty`"
             )
 
     @property
@@ -175,8 +190,42 @@ class PeerConfig:
     @functools.cached_property
     def flood_rounds(self) -> int:
         """R = (f + 1) D', D' being the largest diameter after any at most f peers have failed."""
-        faulty = self.settings.max_faulty
-        return (faulty + 1) * surviving_diameter(self.clients, self.edges, faulty)
+        return (self.settings.max_faulty + 1) * self._diameter
+
+    @property
+    def windows(self) -> int:
+        """Windows of the flood: in window w a value counts only with w signatures. One where peers only crash."""
+        return self.settings.max_faulty + 1 if self.settings.byzantine else 1
+
+    @property
+    def window_rounds(self) -> int:
+        """Rounds in each window: D', or all where there is one window."""
+        return self.flood_rounds // self.windows
+
+    @property
+    def exchange_intervals(self) -> int:
+        """With Byzantine peers, resend intervals after which the exchange of beliefs is over for every peer."""
+        chosen = self.settings
+        return chosen.rounds + chosen.silent_intervals if chosen.reading == "ising" else 0
+
+    @property
+    def window_intervals(self) -> int:
+        """With Byzantine peers, resend intervals after which a window is over for every peer.
+
+        Peers may begin `silent_intervals` apart, and a value takes two intervals to the next peer: until that one's
+        next repetition, and on the way.
+        """
+        return self.settings.silent_intervals + 2 * self._diameter
+
+    @property
+    def longest_intervals(self) -> int:
+        """With Byzantine peers, resend intervals after which all others have decided: each phase at its longest."""
+        votes = 2 * (self._diameter + 1)
+        return self.exchange_intervals + self.windows * self.window_intervals + votes
+
+    @functools.cached_property
+    def _diameter(self) -> int:
+        return surviving_diameter(self.clients, self.edges, self.settings.max_faulty)
 
     @functools.cached_property
     def digest(self) -> bytes:
@@ -200,82 +249,3 @@ class PeerConfig:
             fields.append(struct.pack("<dQ", chosen.forgetting, chosen.memory))
             name = f"fedelect/configuration/bp-gp/{RULE_VERSION}\0".encode()
         return digest(name + b"".join(struct.pack("<I", len(field)) + field for field in fields))
-
-
-_MAX_CASES = 200_000  # sets of failed peers; more would take minutes
-
-
-def neighbourhoods(
-    clients: int, edges: Sequence[tuple[int, int]], couplings: Sequence[float]
-) -> tuple[dict[int, float], ...]:
-    """For each client, its neighbours in order of number and the coupling J of each link.
-
-    Args:
-        clients: N.
-        edges: M undirected links, each once.
-        couplings: M finite numbers.
-    """
-    if len(edges) != len(couplings) or not all(math.isfinite(coupling) for coupling in couplings):
-        raise ConfigurationError(
-            f"couplings must be one finite number for each of the {len(edges)} edges, got {list(couplings)}"
-        )
-    near: list[dict[int, float]] = [{} for _ in range(clients)]
-    for (one, other), coupling in zip(edges, couplings, strict=True):
-        if not (0 <= one < clients and 0 <= other < clients):
-            raise ConfigurationError(f"edges name a client outside 0..{clients - 1}: {one} - {other}")
-        if one == other:
-            raise ConfigurationError(f"edges link client {one} to itself; remove that edge")
-        if other in near[one]:
-            raise ConfigurationError(f"edges link clients {one} and {other} twice; keep one of them")
-        near[one][other] = near[other][one] = coupling
-    return tuple({neighbour: links[neighbour] for neighbour in sorted(links)} for links in near)
-
-
-def surviving_diameter(clients: int, edges: Sequence[tuple[int, int]], max_faulty: int) -> int:
-    """The largest diameter after any at most `max_faulty` clients have failed.
-
-    Raises:
-        ConfigurationError: Some such failure disconnects the graph or leaves no client: its connectivity is not above
-            `max_faulty`.
-    """
-    if math.comb(clients, min(max_faulty, clients)) > _MAX_CASES:
-        raise ConfigurationError(
-            f"{max_faulty} faulty peers among {clients} clients are too many cases to check; lower `max_faulty` or "
-            f"split the clients"
-        )
-    near = [0] * clients
-    for one, other in edges:
-        near[one] |= 1 << other
-        near[other] |= 1 << one
-    worst = 0
-    for count in range(min(max_faulty, clients) + 1):
-        for failed in itertools.combinations(range(clients), count):
-            diameter = _diameter(near, ~sum(1 << client for client in failed), clients)
-            if diameter is None:
-                without = f"without clients {list(failed)} the others are" if failed else "some clients are"
-                raise ConfigurationError(
-                    f"the graph does not survive {max_faulty} faulty peers: {without} cut off from each other; "
-                    f"add links" + (" or lower `max_faulty`" if max_faulty else "")
-                )
-            worst = max(worst, diameter)
-    return worst
-
-
-def _diameter(near: Sequence[int], alive: int, clients: int) -> int | None:
-    """Diameter of the graph of the clients alive; None if it is not connected."""
-    members = [client for client in range(clients) if alive >> client & 1]
-    if not members:
-        return None
-    everyone = sum(1 << client for client in members)
-    links = {client: [n for n in members if near[client] >> n & 1] for client in members}
-    reached = {client: 1 << client for client in members}
-    rounds = 0
-    while any(known != everyone for known in reached.values()):
-        spread = {client: reached[client] for client in members}
-        for client in members:
-            for neighbour in links[client]:
-                spread[client] |= reached[neighbour]
-        if spread == reached:
-            return None
-        reached, rounds = spread, rounds + 1
-    return rounds

@@ -1,22 +1,32 @@
-"""Values and votes of one slot, spread by gossip: FloodSet in synchronous rounds, then votes.
+"""What gossip spreads in one slot: knowledge of the clients, and votes.
 
 Knowledge of a client only grows: nothing < its value < proof that it misbehaved. `join` is the least upper bound of two
 entries (all proofs are equal): idempotent, commutative, associative. So messages may arrive twice, late or in any
-order.
-
-A message of round r holds every entry that its receiver has not acknowledged, so the last one to arrive makes up for
-lost ones. A neighbour acknowledges an entry by sending it, or by ending a round for which it needed the message with
-that entry. A peer ends round r when every neighbour that has not gone has sent round r, and freezes its map after the
-last round. A frozen map never changes.
+order. How entries spread is in `fedelect.protocol.flood`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from fedelect.protocol.proofs import Proof, TwoValues, TwoVotes
 from fedelect.protocol.statements import Certificate, SignedValue, Vote
 
 Entry = SignedValue | Proof
 """Knowledge of one client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """An entry as it is passed on.
+
+    Attributes:
+        entry: A value, or a proof.
+        signatures: (client, signature of `relay_content`) pairs in order of client: of those that passed it on, without
+            the client that it is about.
+    """
+
+    entry: Entry
+    signatures: tuple[tuple[int, bytes], ...] = ()
 
 
 def join(one: Entry, other: Entry) -> Entry:
@@ -33,98 +43,6 @@ def alike(one: Entry | None, other: Entry | None) -> bool:
     if isinstance(one, SignedValue) or isinstance(other, SignedValue):
         return one == other
     return (one is None) == (other is None)
-
-
-class Flood:
-    """One peer's map in one slot and on one history.
-
-    Args:
-        neighbours: The peer's neighbours.
-        rounds: R.
-    """
-
-    def __init__(self, neighbours: Iterable[int], rounds: int) -> None:
-        self.entries: dict[int, Entry] = {}
-        self.round = 0
-        self.begun = False  # whether round 1 may begin: this peer's own value is in
-        self.frozen = False
-        self._rounds = rounds
-        self._heard = dict.fromkeys(neighbours, 0)
-        self._shown: dict[int, dict[int, Entry]] = {neighbour: {} for neighbour in self._heard}
-        # For each neighbour, the clients whose entry it may lack, and in which round that was first sent (0: not yet).
-        self._due: dict[int, dict[int, int]] = {neighbour: {} for neighbour in self._heard}
-
-    def filter_new(self, entries: Iterable[Entry]) -> list[Entry]:
-        """The entries that add knowledge; verify them before `learn`."""
-        known = self.entries
-        return [
-            entry
-            for entry in entries
-            if entry.client not in known or not alike(join(known[entry.client], entry), known[entry.client])
-        ]
-
-    def learn(self, entries: Iterable[Entry], *, source: int | None = None, round_number: int = 0) -> list[Proof]:
-        """Add the entries that neighbour `source` (None: this peer) sent in its round; returns new proofs.
-
-        A frozen map does not change, but an entry that contradicts it still gives a proof.
-        """
-        proofs: list[Proof] = []
-        for entry in entries:
-            before = self.entries.get(entry.client)
-            after = entry if before is None else join(before, entry)
-            if source is not None:
-                shown = self._shown[source]
-                shown[entry.client] = join(shown.get(entry.client, entry), entry)
-            if not alike(before, after):
-                if not isinstance(after, SignedValue):
-                    proofs.append(after)
-                if not self.frozen:
-                    self.entries[entry.client] = after
-                    for due in self._due.values():
-                        due[entry.client] = 0
-            if source is not None and alike(self.entries.get(entry.client), shown[entry.client]):
-                self._due[source].pop(entry.client, None)
-        if source is not None:
-            self._heard[source] = max(self._heard[source], round_number)
-        return proofs
-
-    def outgoing(self, neighbour: int, *, everything: bool = False) -> tuple[Entry, ...]:
-        """Entries of a message of the present round: all that `neighbour` has not acknowledged.
-
-        With `everything`, also those that it lacks only if it has given this peer up.
-        """
-        if everything:
-            shown = self._shown[neighbour]
-            return tuple(entry for client, entry in self.entries.items() if not alike(shown.get(client), entry))
-        due, heard = self._due[neighbour], self._heard[neighbour]
-        for client, since in list(due.items()):
-            if since == 0:
-                due[client] = self.round
-            elif since < heard:  # it ended that round, for which it needed our message
-                del due[client]
-        return tuple(self.entries[client] for client in due)
-
-    def latest_round(self, neighbour: int) -> int:
-        """The latest round that `neighbour` has sent; 0 if none."""
-        return self._heard[neighbour]
-
-    def missing(self) -> tuple[int, ...]:
-        """The neighbours whose message of the present round has not arrived."""
-        if self.frozen or not self.round:
-            return ()
-        return tuple(neighbour for neighbour, heard in self._heard.items() if heard < self.round)
-
-    def advance(self, gone: Callable[[int], bool]) -> bool:
-        """Begin the next round if the present one is over, or freeze after the last; returns whether it did."""
-        if self.frozen or not self.begun or not all(gone(neighbour) for neighbour in self.missing()):
-            return False
-        self.round += 1
-        self.frozen = self.round > self._rounds
-        return True
-
-    def frozen_values(self) -> Mapping[int, SignedValue | None]:
-        """By client, its value, or None if it is proven to have misbehaved."""
-        return {client: entry if isinstance(entry, SignedValue) else None for client, entry in self.entries.items()}
 
 
 _MAX_VOTES = 2  # votes of one client that are kept: two prove misbehaviour

@@ -158,6 +158,10 @@ class HistoryExchange:
             return []
         return self._tell(sender, (previous,))
 
+    def ask(self, neighbour: int) -> list[Effect]:
+        """Request the certificates after the last that is known here."""
+        return [self._request(neighbour)]
+
     def answer(self, request: Request) -> list[Effect]:
         """Reply with the requested items that are known here."""
         if isinstance(request, HistoryRequest):

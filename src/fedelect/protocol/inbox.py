@@ -6,10 +6,12 @@ sender's fault.
 """
 
 import math
+from collections import Counter
 
 from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.chain import HISTORY_LIMIT, statement_fault
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.messages import (
     AppraisalMessage,
     AppraisalRequest,
@@ -87,24 +89,44 @@ def _check_gossip(message: GossipMessage, config: PeerConfig) -> None:
     sender = message.sender
     if not 0 <= message.round <= config.flood_rounds + 1:
         raise RemoteProtocolError(f"client {sender} sent flood round {message.round} of {config.flood_rounds}")
-    about = [entry.client for entry in message.entries]
-    if len(set(about)) != len(about) or len(message.votes) > 2 * config.clients:
-        raise RemoteProtocolError(f"client {sender} repeats itself: one entry and two votes of a client at most")
-    for entry in message.entries:
-        if not 0 <= entry.client < config.clients:
-            raise RemoteProtocolError(
-                f"client {sender} spoke of client {entry.client}; there are 0..{config.clients - 1}"
-            )
-        if isinstance(entry, SignedValue):
-            fault = entry.fault()
-            if fault is not None:
-                raise RemoteProtocolError(f"client {sender} relayed a value of client {entry.client}: {fault}")
-            _check_context(message, entry.configuration, entry.slot, entry.previous)
+    if _repeats(message) or len(message.votes) > 2 * config.clients:
+        raise RemoteProtocolError(
+            f"client {sender} repeats itself: two values, one proof and two votes of a client at most"
+        )
+    for one in message.entries:
+        _check_relayed(message, one, config)
     for vote in message.votes:
         fault = statement_fault(vote.statement, config)
         if fault is not None or not 0 <= vote.client < config.clients:
             raise RemoteProtocolError(f"client {sender} relayed a vote of client {vote.client}: {fault or 'unknown'}")
         _check_context(message, vote.statement.configuration, vote.statement.slot, vote.statement.previous)
+
+
+def _repeats(message: GossipMessage) -> bool:
+    entries = [one.entry for one in message.entries]
+    values = [entry for entry in entries if isinstance(entry, SignedValue)]
+    proven = [entry.client for entry in entries if not isinstance(entry, SignedValue)]
+    most = max(Counter(value.client for value in values).values(), default=0)
+    return most > 2 or len(set(values)) < len(values) or len(set(proven)) < len(proven)
+
+
+def _check_relayed(message: GossipMessage, one: Relayed, config: PeerConfig) -> None:
+    sender, entry = message.sender, one.entry
+    if not 0 <= entry.client < config.clients:
+        raise RemoteProtocolError(f"client {sender} spoke of client {entry.client}; there are 0..{config.clients - 1}")
+    if isinstance(entry, SignedValue):
+        fault = entry.fault()
+        if fault is not None:
+            raise RemoteProtocolError(f"client {sender} relayed a value of client {entry.client}: {fault}")
+        _check_context(message, entry.configuration, entry.slot, entry.previous)
+    relays = [relay for relay, _ in one.signatures]
+    if sorted(set(relays)) != relays or not all(0 <= relay < config.clients for relay in relays):
+        raise RemoteProtocolError(f"client {sender} named relays that are not different clients in order: {relays}")
+    if entry.client in relays or (relays and config.windows == 1):
+        raise RemoteProtocolError(
+            f"client {sender} named clients {relays} as relays of an entry about client {entry.client}, which signs "
+            f"nothing twice; where peers only crash nobody signs what it passes on"
+        )
 
 
 def _check_context(message: GossipMessage, configuration: bytes, slot: int, previous: bytes) -> None:

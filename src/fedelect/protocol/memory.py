@@ -11,10 +11,11 @@ from dataclasses import replace
 from fedelect.errors import LocalProtocolError, RemoteProtocolError, StateError
 from fedelect.protocol.chain import CertificateChain
 from fedelect.protocol.configuration import PeerConfig
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.history import Appraisals
 from fedelect.protocol.proofs import ImpossibleMove, Proof, can_move, check_proof, is_impossible_move
 from fedelect.protocol.signing import Signer, Verifier
-from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote
+from fedelect.protocol.statements import Appraisal, Certificate, SignedValue, Statement, Vote, relay_content
 
 
 class Memory:
@@ -41,6 +42,7 @@ class Memory:
         self.appraisals = Appraisals(config, self.chain)
         self.proofs: dict[int, Proof] = {}
         self.signed_slot = 0  # the last slot in which this client signed anything
+        self.forgotten = 0  # a slot in which it has signed what its records do not hold; 0 for none
         self._own: SignedValue | None = None
         self._claimed: dict[int, SignedValue] = {}
         for record in records:
@@ -50,6 +52,8 @@ class Memory:
         try:
             if isinstance(record, Certificate):
                 self.chain.add(record)
+                if self._is_signer(record):
+                    self.signed_slot = max(self.signed_slot, record.slot)
             elif isinstance(record, Appraisal):
                 self.appraisals.filter_new((record,))
                 self.appraisals.add(record)  # also if the vote behind it never became a certificate
@@ -57,7 +61,7 @@ class Memory:
                 self._recall_own(record)
             else:
                 if not isinstance(record, ImpossibleMove):  # that depends on the history at its time
-                    check_proof(record, config=self._config, verifier=self._verifier, chain=self.chain)
+                    self._check_proof(record, self.chain.head)
                 self.proofs[record.client] = record
         except RemoteProtocolError as error:
             raise StateError(
@@ -97,12 +101,33 @@ class Memory:
         else:
             self.signed_slot = max(self.signed_slot, record.statement.slot)
 
+    def notice_forgotten(self, certificates: Iterable[Certificate]) -> None:
+        """Notice verified certificates that this client signed in a slot in which, by its records, it did not."""
+        slots = [one.slot for one in certificates if self._is_signer(one) and one.slot > self.signed_slot]
+        self.forgotten = max([self.forgotten, *slots])
+
+    def notice_own(self, relayed: Iterable[Relayed], votes: Iterable[Vote], voted: Statement | None) -> None:
+        """Notice verified values and votes of this client that it does not remember.
+
+        Args:
+            relayed: New entries of the open slot.
+            votes: New votes.
+            voted: What it voted for in this slot, as far as it knows.
+        """
+        values = [one.entry for one in relayed if isinstance(one.entry, SignedValue)]
+        slots = [value.slot for value in values if value.client == self._client and value != self._own]
+        slots += [one.statement.slot for one in votes if one.client == self._client and one.statement != voted]
+        self.forgotten = max([self.forgotten, *slots])
+
+    def _is_signer(self, certificate: Certificate) -> bool:
+        return any(client == self._client for client, _ in certificate.signatures)
+
     def claim_fault(self, value: SignedValue) -> str | None:
         """Why signing `value` would prove misbehaviour, or None."""
         fault = value.fault() or self._unearned(value)
         before = self._own
         if fault is None and before is not None and before.slot < value.slot:
-            elections = self.chain.elections_since(self._client, before.previous)
+            elections = self.chain.elections_between(self._client, before.previous, value.previous)
             if elections is not None and not can_move(before.mean, value.mean, elections):
                 fault = (
                     f"its mean was {before.mean!r} and cannot be {value.mean!r} after {elections} elections; an "
@@ -110,27 +135,42 @@ class Memory:
                 )
         return fault
 
-    def verify(self, entries: Iterable[SignedValue | Proof], votes: Iterable[Vote]) -> list[Proof]:
-        """Check entries and votes, see below; returns proofs of impossible moves."""
+    def verify(self, relayed: Iterable[Relayed], votes: Iterable[Vote], slot: int, previous: bytes) -> list[Proof]:
+        """Check entries and votes of `slot` that build on `previous`, see below; returns proofs of impossible moves."""
         contradictions: list[Proof] = []
-        for entry in entries:
-            self.check_entry(entry)
-            found = self.find_contradiction(entry) if isinstance(entry, SignedValue) else None
+        for one in relayed:
+            self.check_entry(one.entry, previous)
+            self.check_relays(one, slot, previous)
+            found = self.find_contradiction(one.entry) if isinstance(one.entry, SignedValue) else None
             contradictions += [] if found is None else [found]
         for vote in votes:
             self.check_vote(vote)
         return contradictions
 
-    def check_entry(self, entry: SignedValue | Proof) -> None:
-        """Raise RemoteProtocolError unless this is a possible value that its client signed, or a valid proof."""
+    def check_entry(self, entry: SignedValue | Proof, previous: bytes) -> None:
+        """Raise RemoteProtocolError unless this is a possible value that its client signed, or a valid proof.
+
+        It is judged by the history up to `previous`, which its message builds on, not by what this peer has learnt
+        since: another branch may have become history.
+        """
         if not isinstance(entry, SignedValue):
-            check_proof(entry, config=self._config, verifier=self._verifier, chain=self.chain)
+            self._check_proof(entry, previous)
             return
         fault = self._unearned(entry)
         if fault is not None:
             raise RemoteProtocolError(f"a value of client {entry.client} cannot be: {fault}")
         if not self._verifier.verify(self._config.keys[entry.client], entry.content, entry.signature):
             raise RemoteProtocolError(f"a value is said to be of client {entry.client}, which did not sign it")
+
+    def check_relays(self, one: Relayed, slot: int, previous: bytes) -> None:
+        """Raise RemoteProtocolError unless those that are said to have passed this on signed it."""
+        client, value = one.entry.client, one.entry if isinstance(one.entry, SignedValue) else None
+        content = relay_content(self._config.digest, slot, previous, client, value)
+        for relay, signature in one.signatures:
+            if not self._verifier.verify(self._config.keys[relay], content, signature):
+                raise RemoteProtocolError(
+                    f"client {relay} is said to have passed on what it did not: an entry about client {client}"
+                )
 
     def check_vote(self, vote: Vote) -> None:
         """Raise RemoteProtocolError unless its client signed this vote."""
@@ -140,16 +180,17 @@ class Memory:
     def find_contradiction(self, value: SignedValue) -> ImpossibleMove | None:
         """The proof that `value` contradicts an earlier claim of its client, or None."""
         before = self._claimed.get(value.client)
-        if before is not None and is_impossible_move(before, value, self.chain):
+        if before is not None and is_impossible_move(before, value, self.chain, value.previous):
             return ImpossibleMove(before, value)
         return None
 
     def standing_proofs(self) -> list[Proof]:
-        """The proofs that peers with the same history can check."""
+        """The proofs that peers on top of the same certificate can check."""
         return [
             proof
             for proof in self.proofs.values()
-            if not isinstance(proof, ImpossibleMove) or is_impossible_move(proof.one, proof.other, self.chain)
+            if not isinstance(proof, ImpossibleMove)
+            or is_impossible_move(proof.one, proof.other, self.chain, self.chain.head)
         ]
 
     def note_proofs(self, proofs: Iterable[Proof]) -> list[Proof]:
@@ -171,11 +212,14 @@ class Memory:
         self.appraisals.add(*fresh)
         return fresh
 
+    def _check_proof(self, proof: Proof, previous: bytes) -> None:
+        check_proof(proof, config=self._config, verifier=self._verifier, chain=self.chain, previous=previous)
+
     def _unearned(self, value: SignedValue) -> str | None:
         if math.isnan(value.mean):
             return None
         if self._config.settings.rule == "bp-gp":
             return "it holds a mean, which the rule bp-gp does not have"
-        if self.chain.elections(value.client):
+        if self.chain.elections(value.client, value.previous):
             return None
         return f"the mean is {value.mean!r} but the client was never elected"

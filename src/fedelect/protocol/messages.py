@@ -6,7 +6,7 @@ certificate it builds on. No message carries an index: every peer computes those
 
 from dataclasses import dataclass
 
-from fedelect.protocol.gossip import Entry
+from fedelect.protocol.gossip import Relayed
 from fedelect.protocol.statements import Appraisal, Certificate, Vote
 
 
@@ -44,7 +44,7 @@ class GossipMessage:
         slot: The slot that is elected for, from 1.
         previous: Identity of the certificate that all of them build on.
         round: The sender's round of flooding: 0 before it begins, R + 1 once its map is frozen.
-        entries: Signed values, and proofs of misbehaviour.
+        entries: Signed values and proofs of misbehaviour, with the signatures of those that passed them on.
         votes: Signed votes.
         wants_reply: The sender is still waiting: a receiver that has decided answers with the certificate.
     """
@@ -55,7 +55,7 @@ class GossipMessage:
     slot: int
     previous: bytes
     round: int
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[Relayed, ...] = ()
     votes: tuple[Vote, ...] = ()
     wants_reply: bool = False
 

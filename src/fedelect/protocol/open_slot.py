@@ -4,8 +4,11 @@ It does not check signatures and history; its input has been checked.
 
 Time is counted in ticks, the resend intervals. A neighbour that is silent for `silent_intervals` ticks has gone. A lost
 neighbour, which the host's links cannot reach, has gone at once; if all are lost, this peer itself is cut off and waits
-as usual. A neighbour that sends messages but not the awaited one is given up later: after as long as an honest
-neighbour may have to wait for f others that have gone. Giving up wrongly costs a decision at worst, never agreement.
+as usual. Giving up wrongly costs a decision at worst, never agreement.
+
+A neighbour may send messages but not the awaited one. Where peers only crash, it is waiting itself and is given up
+later: after as long as an honest neighbour may have to wait for f others that have gone. A Byzantine one can do so in
+every round; then the clock ends the exchange of beliefs and each window of the flood, for all peers alike.
 """
 
 import math
@@ -18,7 +21,8 @@ from fedelect.protocol.belief_exchange import BeliefExchange, Outgoing
 from fedelect.protocol.configuration import PeerConfig
 from fedelect.protocol.effects import BeliefSettled, Deadline, Effect, Send, SetDeadline, SlotSkipped, Wait
 from fedelect.protocol.election import CohortHistory, cohort_worth, elect_cohort
-from fedelect.protocol.gossip import Ballots, Flood
+from fedelect.protocol.flood import Flood
+from fedelect.protocol.gossip import Ballots, Entry, Relayed
 from fedelect.protocol.messages import BeliefMessage, GossipMessage
 from fedelect.protocol.proofs import Proof
 from fedelect.protocol.statements import (
@@ -29,6 +33,7 @@ from fedelect.protocol.statements import (
     Vote,
     canonical_float,
     map_hash,
+    relay_content,
     seal_map,
 )
 from fedelect.protocol.transitions import State
@@ -41,17 +46,17 @@ class Attendance:
     Args:
         neighbours: Their numbers.
         silent_intervals: Ticks of silence after which a neighbour has gone.
-        max_faulty: f.
+        limit: Ticks after which a neighbour that sends other messages than the awaited one has gone; None for never.
         lost: Neighbours that cannot be reached. Not copied: it outlives the slot.
     """
 
     def __init__(
-        self, neighbours: Iterable[int], *, silent_intervals: int, max_faulty: int, lost: set[int] | None = None
+        self, neighbours: Iterable[int], *, silent_intervals: int, limit: int | None, lost: set[int] | None = None
     ) -> None:
         self._silent = dict.fromkeys(neighbours, 0)
         self._owing = dict.fromkeys(self._silent, 0)
         self._silent_intervals = silent_intervals
-        self._limit = (max_faulty + 2) * silent_intervals
+        self._limit = math.inf if limit is None else limit
         self._lost = set() if lost is None else lost
 
     def hear(self, neighbour: int) -> None:
@@ -83,9 +88,18 @@ class OpenSlot:
         slot: The slot to elect for.
         previous: Identity of the certificate that it builds on.
         lost: Neighbours that cannot be reached; see `Attendance`.
+        sign: Signs with this client's key.
     """
 
-    def __init__(self, config: PeerConfig, client: int, slot: int, previous: bytes, lost: set[int]) -> None:
+    def __init__(
+        self,
+        config: PeerConfig,
+        client: int,
+        slot: int,
+        previous: bytes,
+        lost: set[int],
+        sign: Callable[[bytes], bytes],
+    ) -> None:
         self._config = config
         self._settings = config.settings
         self._client = client
@@ -95,19 +109,27 @@ class OpenSlot:
         self._settled: BeliefSettled | None = None
         self.available: tuple[int, ...] | None = None  # clients that can train; None means all
         self.voted: tuple[Statement, tuple[float, ...]] | None = None  # statement and indices
-        self.attendance = Attendance(
-            self._couplings,
-            silent_intervals=self._settings.silent_intervals,
-            max_faulty=self._settings.max_faulty,
-            lost=lost,
-        )
+        silent_intervals = self._settings.silent_intervals
+        limit = None if self._settings.byzantine else (self._settings.max_faulty + 2) * silent_intervals
+        self.attendance = Attendance(self._couplings, silent_intervals=silent_intervals, limit=limit, lost=lost)
+        self._sign = sign
+        self._ticks = 0
         self.rebase(previous)
 
     def rebase(self, previous: bytes) -> None:
         """Build on another certificate; values and votes on top of the former one are dropped."""
         self.previous = previous
-        self.flood = Flood(self._couplings, self._config.flood_rounds)
+        config = self._config
+        self.flood = Flood(
+            self._couplings, windows=config.windows, window_rounds=config.window_rounds, pass_on=self._pass_on
+        )
+        self._ticks = min(self._ticks, config.exchange_intervals)  # the windows begin anew
         self.ballots = Ballots(self._couplings, self._config.quorum)
+
+    def _pass_on(self, entry: Entry) -> tuple[int, bytes]:
+        value = entry if isinstance(entry, SignedValue) else None
+        content = relay_content(self._config.digest, self._slot, self.previous, entry.client, value)
+        return self._client, self._sign(content)
 
     def start(self, opinion: float) -> list[Effect]:
         """Set the deadlines and, unless the belief follows from the opinion alone, begin round 1 of the exchange."""
@@ -149,15 +171,16 @@ class OpenSlot:
         outgoing = self.exchange.receive(message.round, message.sender, message.value)
         return [*self._beliefs(outgoing), *self.forgo_gone()]
 
-    def begin_flood(self) -> None:
-        """Allow round 1: this client's own value is in the map."""
+    def begin_flood(self, value: SignedValue) -> None:
+        """Allow round 1, with this client's own value in the map."""
+        self.flood.learn([Relayed(value)], own=True)
         self.flood.begun = True
 
     def advance(self) -> list[Effect]:
         """End all rounds of flooding that can be ended now."""
         effects: list[Effect] = []
         while self.flood.advance(self.attendance.has_gone) and not self.flood.frozen:
-            effects += [self.gossip(neighbour) for neighbour in self._couplings]
+            effects += [self._gossip(neighbour, self.flood.open_round(neighbour)) for neighbour in self._couplings]
         return effects
 
     def receive_gossip(
@@ -166,7 +189,7 @@ class OpenSlot:
         """Take in a neighbour's checked entries, votes and contradictions; returns all proofs, and votes to relay."""
         self.attendance.hear(message.sender)
         proofs = self.flood.learn(message.entries, source=message.sender, round_number=message.round)
-        proofs += self.flood.learn(contradictions)
+        proofs += self.flood.learn(map(Relayed, contradictions))
         fresh, twice = self.ballots.learn(message.votes, source=message.sender)
         return [*proofs, *twice], self._spread(fresh)
 
@@ -200,18 +223,23 @@ class OpenSlot:
     def cast(self, vote: Vote) -> list[Effect]:
         """Send this client's own vote to all neighbours, with the entries that they lack."""
         self.ballots.learn([vote])
-        return [self.gossip(neighbour, (vote,)) for neighbour in self._couplings]
+        return [self._gossip(n, self.flood.open_round(n), (vote,)) for n in self._couplings]
 
     def tick(self) -> None:
-        """Count a resend interval for the neighbours that are awaited."""
+        """Count a resend interval for the neighbours that are awaited and, with Byzantine ones, for the phase."""
         exchanging = self.exchange is not None and not self.exchange.done
         self.attendance.tick(self.exchange.missing() if self.exchange and exchanging else self.flood.missing())
+        self._ticks += 1
+        if self._settings.byzantine:
+            spent = self._ticks - self._config.exchange_intervals
+            self.flood.end_windows(max(spent, 0) // self._config.window_intervals)
 
     def forgo_gone(self) -> list[Effect]:
-        """Stop waiting for belief messages of neighbours that have gone."""
+        """Stop waiting for belief messages of neighbours that have gone, and for all once the exchange is over."""
         effects: list[Effect] = []
         exchange = self.exchange
-        while exchange is not None and (gone := list(filter(self.attendance.has_gone, exchange.missing()))):
+        over = self._settings.byzantine and self._ticks >= self._config.exchange_intervals
+        while exchange is not None and (gone := [n for n in exchange.missing() if over or self.attendance.has_gone(n)]):
             effects += self._beliefs(exchange.forgo(gone[0]))
         return effects
 
@@ -224,10 +252,17 @@ class OpenSlot:
         effects: list[Effect] = []
         if self.exchange is not None and not self.flood.latest_round(neighbour):
             effects += self._beliefs(self.exchange.unacknowledged(neighbour))
-        return [*effects, self.gossip(neighbour, self.ballots.unacknowledged(neighbour), again=True)]
+        entries, votes = self.flood.repeat(neighbour), self.ballots.unacknowledged(neighbour)
+        return [*effects, self._gossip(neighbour, entries, votes, wants_reply=True)]
 
-    def gossip(self, neighbour: int, votes: tuple[Vote, ...] = (), *, again: bool = False) -> Send:
-        """The gossip message to `neighbour` in the present round."""
+    def _gossip(
+        self,
+        neighbour: int,
+        entries: tuple[Relayed, ...],
+        votes: tuple[Vote, ...] = (),
+        *,
+        wants_reply: bool = False,
+    ) -> Send:
         return Send(
             GossipMessage(
                 self._config.digest,
@@ -236,9 +271,9 @@ class OpenSlot:
                 self._slot,
                 self.previous,
                 self.flood.round,
-                self.flood.outgoing(neighbour, everything=again),
+                entries,
                 votes,
-                wants_reply=again,
+                wants_reply=wants_reply,
             )
         )
 
@@ -266,7 +301,7 @@ class OpenSlot:
         for neighbour in self._couplings if fresh else ():
             lacking = self.ballots.missing_at(neighbour, fresh)
             if lacking:
-                effects.append(self.gossip(neighbour, lacking))
+                effects.append(self._gossip(neighbour, (), lacking))
         return effects
 
     def _beliefs(self, outgoing: Iterable[Outgoing]) -> list[Effect]:

@@ -28,7 +28,7 @@ from fedelect.protocol.effects import (
     SlotSkipped,
     Wait,
 )
-from fedelect.protocol.gossip import Entry
+from fedelect.protocol.gossip import Entry, Relayed
 from fedelect.protocol.history import HistoryExchange
 from fedelect.protocol.inbox import EarlyMessages, check_message
 from fedelect.protocol.memory import Memory
@@ -72,7 +72,7 @@ class Peer:
         self.state = State.IDLE
         self._slot = self._memory.signed_slot
         self._lost: set[int] = set()  # neighbours that the host's links cannot reach
-        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost)
+        self._now = OpenSlot(config, client, self._slot, self.chain.head, self._lost, signer.sign)
         self._unsent: SignedValue | Vote | None = None  # signed, but not yet in stable storage
 
     @property
@@ -106,11 +106,13 @@ class Peer:
         last = max(self._slot, self.chain.slot)
         if slot <= last:
             raise LocalProtocolError(f"slot {slot} cannot begin after slot {last}; slot numbers only grow")
+        if self._has_forgotten():
+            raise LocalProtocolError(self._explain_forgotten())
         if not (math.isnan(opinion) or 0.0 <= opinion <= 1.0):
             raise LocalProtocolError(f"an opinion must be in [0, 1], or nan if there is none, got {opinion!r}")
         self._slot, self.state, self._unsent = slot, state, None
-        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost)
-        self._now.flood.learn(self._memory.standing_proofs())
+        self._now = OpenSlot(self.config, self.client, slot, self.chain.head, self._lost, self._signer.sign)
+        self._now.flood.learn(map(Relayed, self._memory.standing_proofs()))
         effects = [*self._now.start(opinion), *self._history.ask_again(), *self._conclude_exchange()]
         for message in self._early.take(slot):
             with contextlib.suppress(RemoteProtocolError):  # it is refused when its sender repeats it
@@ -166,8 +168,7 @@ class Peer:
             return []
         self._unsent = None
         if isinstance(record, SignedValue):
-            self._now.flood.learn([record])
-            self._now.begin_flood()
+            self._now.begin_flood(record)
             return self._progress()
         assert isinstance(record, Vote)  # nothing else waits for storage
         return [*self._now.cast(record), *self._progress()]
@@ -179,10 +180,22 @@ class Peer:
             RemoteProtocolError: One of them does not verify; none was taken in.
         """
         head = self.chain.head
-        effects: list[Effect] = [Persist(certificate) for certificate in self.chain.extend(certificates)]
+        new = self.chain.extend(certificates)
+        self._memory.notice_forgotten(new)
+        if self._has_forgotten():
+            return self._stop_signing()  # nothing is stored, so that it is noticed again after a restart
+        effects: list[Effect] = [Persist(certificate) for certificate in new]
         if self.chain.head != head:
             effects += self._follow_history()
         return effects
+
+    def ask(self, neighbour: int) -> list[Effect]:
+        """Ask `neighbour` for the certificates that this peer lacks, as a host should when a link comes up.
+
+        Among them may be some that this client signed and has forgotten: then it signs nothing more.
+        """
+        self._check_link(neighbour, Event.NEIGHBOUR_BACK)
+        return self._history.ask(neighbour)
 
     def deadline_passed(self, deadline: Deadline) -> list[Effect]:
         """A deadline set by `SetDeadline` has passed. Deadlines of earlier slots change nothing.
@@ -246,11 +259,31 @@ class Peer:
 
     def _receive_gossip(self, message: GossipMessage) -> list[Effect]:
         entries, votes = self._now.flood.filter_new(message.entries), self._now.ballots.filter_new(message.votes)
-        contradictions = self._memory.verify(entries, votes)
+        contradictions = self._memory.verify(entries, votes, message.slot, message.previous)
+        self._memory.notice_own(entries, votes, self._now.voted[0] if self._now.voted is not None else None)
+        if self._has_forgotten():
+            return self._stop_signing()
         proofs, relayed = self._now.receive_gossip(message, contradictions)
         new = self._memory.note_proofs(proofs)
         told = [effect for proof in new for effect in (Persist(proof), MisbehaviourProven(proof))]
         return [*told, *relayed, *self._progress()]
+
+    def _has_forgotten(self) -> bool:
+        """Whether others have shown what this client signed and does not remember."""
+        return self._memory.forgotten > 0
+
+    def _stop_signing(self) -> list[Effect]:
+        """Give the open slot up, for good: a peer that has forgotten what it signed could sign twice."""
+        if self.state not in OPEN_STATES:
+            return []
+        self.state, self._unsent = next_state(self.state, Event.SLOT_DEADLINE), None
+        return [SlotSkipped(self._slot, self._explain_forgotten())]
+
+    def _explain_forgotten(self) -> str:
+        return (
+            f"client {self.client} signed in slot {self._memory.forgotten}, as others can show, and its records do not "
+            f"hold that; it signs nothing more: restore the records, or enrol the client anew with a fresh key"
+        )
 
     def _progress(self) -> list[Effect]:
         """Take all steps that are possible now: further rounds, a vote, a decision."""
@@ -299,6 +332,6 @@ class Peer:
             return []  # it has voted in this slot, and does not vote again
         self._unsent = None
         self._now.rebase(self.chain.head)
-        self._now.flood.learn(self._memory.standing_proofs())
+        self._now.flood.learn(map(Relayed, self._memory.standing_proofs()))
         settled = self._now.settled
         return [settled] if settled is not None and was is State.FLOODING else []

@@ -77,14 +77,17 @@ def can_move(before: float, after: float, elections: int) -> bool:
     return low - _ROUNDING <= after <= high + _ROUNDING
 
 
-def check_proof(proof: Proof, *, config: PeerConfig, verifier: Verifier, chain: CertificateChain) -> None:
+def check_proof(
+    proof: Proof, *, config: PeerConfig, verifier: Verifier, chain: CertificateChain, previous: bytes
+) -> None:
     """Raise RemoteProtocolError unless this proves that `proof.client` misbehaved.
 
-    An `ImpossibleMove` is checked on `chain`, which its sender must share.
+    An `ImpossibleMove` is checked on the branch of `chain` that ends with `previous`, the certificate that the message
+    builds on: sender and receiver share that branch, whichever of them knows others.
     """
     if not 0 <= proof.client < config.clients or proof.other.client != proof.client:
         raise RemoteProtocolError("a proof must be two things that one client of this election signed")
-    fault = _CHECKS[type(proof)](proof, config, chain)
+    fault = _CHECKS[type(proof)](proof, config, chain, previous)
     if fault is not None:
         raise RemoteProtocolError(f"this proves nothing against client {proof.client}: {fault}")
     for said in (proof.one, proof.other):
@@ -93,7 +96,7 @@ def check_proof(proof: Proof, *, config: PeerConfig, verifier: Verifier, chain: 
             raise RemoteProtocolError(f"a proof against client {proof.client} holds what it did not sign")
 
 
-def _two_values(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+def _two_values(proof: Proof, config: PeerConfig, chain: CertificateChain, previous: bytes) -> str | None:
     one, other = proof.one, proof.other
     assert isinstance(one, SignedValue) and isinstance(other, SignedValue)
     if (one.configuration, one.slot, one.previous) != (config.digest, other.slot, other.previous):
@@ -103,7 +106,7 @@ def _two_values(proof: Proof, config: PeerConfig, chain: CertificateChain) -> st
     return None
 
 
-def _two_votes(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+def _two_votes(proof: Proof, config: PeerConfig, chain: CertificateChain, previous: bytes) -> str | None:
     assert isinstance(proof.one, Vote) and isinstance(proof.other, Vote)
     one, other = proof.one.statement, proof.other.statement
     faults = [fault for fault in (statement_fault(one, config), statement_fault(other, config)) if fault]
@@ -114,24 +117,28 @@ def _two_votes(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str
     return "the votes are the same" if one == other else None
 
 
-def _impossible_move(proof: Proof, config: PeerConfig, chain: CertificateChain) -> str | None:
+def _impossible_move(proof: Proof, config: PeerConfig, chain: CertificateChain, previous: bytes) -> str | None:
     one, other = proof.one, proof.other
     assert isinstance(one, SignedValue) and isinstance(other, SignedValue)
     if not one.configuration == other.configuration == config.digest:
         return "the values are of another election"
-    return None if is_impossible_move(one, other, chain) else "the mean can have moved so, as far as this peer can tell"
+    if is_impossible_move(one, other, chain, previous):
+        return None
+    return "the mean can have moved so, as far as the history tells that the message builds on"
 
 
-def is_impossible_move(one: SignedValue, other: SignedValue, chain: CertificateChain) -> bool:
-    """Whether two values of one client, the first from an earlier slot, contradict each other on this history."""
-    first = chain.elections_since(one.client, one.previous)
-    then = chain.elections_since(one.client, other.previous)
-    if first is None or then is None or first < then or one.slot >= other.slot:
+def is_impossible_move(one: SignedValue, other: SignedValue, chain: CertificateChain, previous: bytes) -> bool:
+    """Whether two values of one client, the first from an earlier slot, contradict each other.
+
+    Both must build on certificates of the branch that ends with `previous`; the elections between these count.
+    """
+    if one.slot >= other.slot or chain.elections_between(one.client, other.previous, previous) is None:
         return False
-    return not can_move(one.mean, other.mean, first - then)
+    elections = chain.elections_between(one.client, one.previous, other.previous)
+    return elections is not None and not can_move(one.mean, other.mean, elections)
 
 
-_CHECKS: dict[type, Callable[[Proof, PeerConfig, CertificateChain], str | None]] = {
+_CHECKS: dict[type, Callable[[Proof, PeerConfig, CertificateChain, bytes], str | None]] = {
     TwoValues: _two_values,
     TwoVotes: _two_votes,
     ImpossibleMove: _impossible_move,

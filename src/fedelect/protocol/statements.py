@@ -1,4 +1,4 @@
-"""What peers sign, as canonical bytes: values, votes, certificates.
+"""What peers sign, as canonical bytes: values, votes, certificates, what they pass on.
 
 The bytes of each kind begin with its own name and version, so that a signature of one kind is never valid for another.
 Numbers are little-endian, floats are their eight IEEE bytes. Equality is equality of these bytes: nan equals nan, and
@@ -27,6 +27,7 @@ _VALUE = b"fedelect/value/2\0"
 _VOTE = b"fedelect/vote/2\0"
 _MAP = b"fedelect/map/2\0"
 _SEAL = b"fedelect/appraisal/1\0"
+_RELAY = b"fedelect/relay/1\0"
 
 
 def digest(content: bytes) -> bytes:
@@ -197,6 +198,12 @@ class Appraisal:
 
     def __hash__(self) -> int:
         return hash((self.certificate, self.seal))
+
+
+def relay_content(configuration: bytes, slot: int, previous: bytes, client: int, value: SignedValue | None) -> bytes:
+    """The bytes that a peer signs when it passes on the value of `client`, or (None) a proof against it."""
+    about = bytes(DIGEST_BYTES) if value is None else digest(value.content)
+    return _RELAY + struct.pack("<32sQ32sI32s", configuration, slot, previous, client, about)
 
 
 def seal_map(values: bytes, worth: float) -> bytes:

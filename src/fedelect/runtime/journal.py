@@ -3,6 +3,10 @@
 An entry is its length, a checksum of what follows, the kind C, a checksum of the length, and a kind with its bytes. A
 crash during a write leaves an incomplete last entry, on which no message depends; it is cut off at the next start. Any
 other damage is refused, with the file unchanged. The folder is locked: two processes with one key could vote twice.
+
+The length of the journal is also in a file of its own, the mark, forced to disk after every entry. A journal that is
+gone, or shorter than its mark says, has lost what messages may depend on, and is refused: complete entries that are
+missing at the end, or that are zeros now, look like a crash otherwise.
 """
 
 import os
@@ -19,10 +23,13 @@ from fedelect.records.files import sync_folder
 from fedelect.records.lock import FolderLock
 
 JOURNAL_NAME = "journal"
+MARK_NAME = "journal.mark"
 LOCK_NAME = "lock"
 
 _HEAD, _HEAD_SUM = struct.Struct("<II"), struct.Struct("<cI")
 _UNWRITTEN = bytes(512), bytes(4)  # a sector, or the end, that the file has room for but never got
+_MARK, _MARK_SUM = struct.Struct("<QQ"), struct.Struct("<I")
+_MARK_BYTES = _MARK.size + _MARK_SUM.size
 _OPINION, _SIZE = struct.Struct("<Qd"), struct.Struct("<I")
 _RECORD_KIND, _OPINION_KIND, _CHECKED_KIND, _BATCH_KIND = b"R", b"O", b"C", b"B"
 
@@ -47,19 +54,24 @@ class Journal:
         self.opinions: dict[int, float] = {}
         self._lock = FolderLock(folder / LOCK_NAME)
         self._path = folder / JOURNAL_NAME
+        self._file, self._mark = -1, _Mark(folder / MARK_NAME)
         try:
+            self._mark.load()
             content = self._path.read_bytes() if self._path.exists() else b""
-            sound = self._load(content)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            os.ftruncate(self._file, sound)
-            os.lseek(self._file, sound, os.SEEK_SET)
+            self._length = self._load(content)
+            if self._length < self._mark.length:
+                raise self._forgotten(len(content))
+            self._file = open_private(self._path, os.O_RDWR)
+            os.ftruncate(self._file, self._length)
+            os.lseek(self._file, self._length, os.SEEK_SET)
             os.fsync(self._file)
+            self._mark.set(self._length)
             sync_folder(folder)
         except OSError as error:
-            self._lock.release()
+            self.close()
             raise RunError(f"cannot use {self._path}: {error.strerror}; check the folder's permissions") from error
         except BaseException:
-            self._lock.release()
+            self.close()
             raise
 
     def keep_records(self, records: Sequence[Record]) -> None:
@@ -96,14 +108,17 @@ class Journal:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-            self._lock.release()
+        self._mark.close()
+        self._lock.release()
 
     def _append(self, content: bytes) -> None:
         entry = _frame(content)
         try:
+            self._length += len(entry)
             while entry:
                 entry = entry[os.write(self._file, entry) :]
             os.fsync(self._file)
+            self._mark.set(self._length)
         except OSError as error:
             raise RunError(f"cannot write {self._path}: {error.strerror}; a peer that cannot remember stops") from error
 
@@ -134,11 +149,67 @@ class Journal:
         except (struct.error, RemoteProtocolError) as error:
             raise self._damaged(place) from error
 
+    def _forgotten(self, length: int) -> StateError:
+        what = f"has {length} bytes, of which {self._length} are sound" if length else "is gone"
+        return StateError(
+            f"{self._path} {what}, but {self._mark.length} were written; a peer that has forgotten what it signed must "
+            f"not vote: restore the file, or enrol the client anew with a fresh key"
+        )
+
     def _damaged(self, place: int) -> StateError:
         return StateError(
             f"{self._path} is damaged at byte {place}; a peer that has forgotten what it signed must not vote: "
             f"restore the file, or enrol the client anew with a fresh key"
         )
+
+
+class _Mark:
+    """The length of the journal that is on disk, in a file of its own: two places, written in turn.
+
+    Args:
+        path: The file. It is made by the first `set`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, -1
+        self._turn = self.length = 0
+
+    def load(self) -> None:
+        """Read the file, if there is one."""
+        content = self._path.read_bytes() if self._path.exists() else b""
+        parts = (content[place * _MARK_BYTES : (place + 1) * _MARK_BYTES] for place in range(2))
+        marks = [_MARK.unpack_from(part) for part in parts if part == _mark(part[: _MARK.size])]
+        if content and not marks:
+            raise StateError(
+                f"{self._path} is damaged; restore it with the journal beside it, or enrol the client anew"
+            )
+        self._turn, self.length = max(marks, default=(0, 0))
+
+    def set(self, length: int) -> None:
+        """Write the length; on return it survives a crash, during it one of the two does."""
+        if self._file < 0:
+            self._file = open_private(self._path, os.O_RDWR)
+        self._turn, self.length = self._turn + 1, length
+        os.pwrite(self._file, _mark(_MARK.pack(self._turn, length)), self._turn % 2 * _MARK_BYTES)
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file that its owner alone may read, made if it is not there; returns its descriptor."""
+    descriptor = os.open(path, flags | os.O_CREAT, 0o600)
+    if os.name == "posix":
+        os.fchmod(descriptor, 0o600)
+    return descriptor
+
+
+def _mark(content: bytes) -> bytes:
+    return content + _MARK_SUM.pack(zlib.crc32(content))
 
 
 def _parts(batch: bytes) -> Iterator[bytes]:

@@ -60,7 +60,7 @@ from fedelect.runtime.host_messages import (
     encode_line,
     replay,
 )
-from fedelect.runtime.journal import Journal
+from fedelect.runtime.journal import Journal, open_private
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
 
 REFUSALS_REPORTED = 5
@@ -117,6 +117,7 @@ class Node:
         self._deadlines: list[tuple[float, int, Deadline]] = []
         self._set = 0
         self._refusals: Counter[int] = Counter()
+        self._asked: set[int] = set()  # neighbours that were asked for history
         self._reported_phase = (0, State.IDLE)
         self._log: SlotLog | None = None
         self._judged = 0
@@ -162,6 +163,9 @@ class Node:
         elif isinstance(event, LinkUp | LinkDown):
             if self._links.update(event.neighbour, isinstance(event, LinkUp), self._clock()):
                 self._carry_out(self._peer.neighbour_back(event.neighbour))
+            if isinstance(event, LinkUp) and event.neighbour not in self._asked:
+                self._asked.add(event.neighbour)
+                self._carry_out(self._peer.ask(event.neighbour))  # before it signs: it may have forgotten something
         elif isinstance(event, BeginSlot):
             self._begin(event)
         elif isinstance(event, ReplayCertificates):
@@ -295,7 +299,7 @@ class Node:
         if self._log is None:
             return
         self._amend(sent=self._sent, sent_bytes=self._sent_bytes, received=self._received, refused=self._refused)
-        with open(self._log_path, "ab") as file:
+        with open(open_private(self._log_path, os.O_WRONLY | os.O_APPEND), "ab") as file:
             file.write(encode_line(self._log))
         self._log = None
         self._sent = self._sent_bytes = self._received = self._refused = 0

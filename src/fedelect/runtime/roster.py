@@ -94,7 +94,11 @@ def encode_roster(roster: Roster) -> bytes:
     return msgspec.json.format(msgspec.json.encode(roster), indent=1) + b"\n"
 
 
-def settings_for(config: ScenarioConfig, *, seed: int, rule: str = "bp-ucb", **settings: Any) -> ElectionSettings:
+DEFAULT_RULE = "bp-gp"
+"""Rule of a new federation. Under "bp-ucb", the paper's, a client that claims the highest mean is elected for ever."""
+
+
+def settings_for(config: ScenarioConfig, *, seed: int, rule: str = DEFAULT_RULE, **settings: Any) -> ElectionSettings:
     """Settings of an election among a scenario's clients: those of the simulator's `peers` in trial 0 with this seed.
 
     `settings` may hold any other attribute of `ElectionSettings`. The exploration is written out, so that a roster

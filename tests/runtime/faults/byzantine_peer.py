@@ -41,7 +41,9 @@ class ByzantineLinks:
     def send(self, neighbour: int, frame: bytes) -> None:
         message = decode_message(frame)
         if isinstance(message, GossipMessage) and message.slot > HONEST_SLOTS:
-            bent = replace(message, entries=tuple(self._bent(one, neighbour) for one in message.entries))
+            bent = replace(
+                message, entries=tuple(replace(one, entry=self._bent(one.entry, neighbour)) for one in message.entries)
+            )
             frame = encode(bent)
         self._links.send(neighbour, frame)
 

@@ -17,19 +17,34 @@ def chaos(
     max_faulty: Annotated[int, typer.Option(help="Failing peers that the configuration tolerates.")] = 1,
     rule: Annotated[str, typer.Option(help="How cohorts are elected: bp-ucb or bp-gp.")] = "bp-ucb",
     byzantine: Annotated[int, typer.Option(help="Byzantine peers; at most --max-faulty.")] = 0,
+    behaviour: Annotated[
+        str | None, typer.Option(help="What Byzantine peers do; if left out, each draws two. A wrong one lists them.")
+    ] = None,
     calm: Annotated[
         bool,
-        typer.Option("--calm", help="No loss, no partitions, at most --max-faulty crashes: all slots must be decided."),
+        typer.Option(
+            "--calm",
+            help="No loss, no partitions, at most --max-faulty peers crash or are Byzantine: "
+            "all slots must be decided.",
+        ),
     ] = False,
 ) -> None:
     """Inject crashes, message loss, partitions and Byzantine peers into elections; check that no slot is split.
 
     A run that violates a guarantee is named by its seed, and the exit code is 1.
     """
-    plan = ChaosPlan(clients=clients, slots=slots, max_faulty=max_faulty, byzantine=byzantine, calm=calm, rule=rule)
+    plan = ChaosPlan(
+        clients=clients,
+        slots=slots,
+        max_faulty=max_faulty,
+        byzantine=byzantine,
+        behaviour=behaviour,
+        calm=calm,
+        rule=rule,
+    )
     numbers = _numbers(seeds)
     console = make_console()
-    decided = skipped = split = broken = 0
+    decided = skipped = split = proven = broken = 0
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -45,6 +60,7 @@ def chaos(
             decided += outcome.decided
             skipped += outcome.skipped
             split += outcome.split
+            proven += len(outcome.proven)
             late = f"slots {list(outcome.undecided)} were not decided by all" if calm and outcome.undecided else ""
             faulty = [
                 *outcome.violations,
@@ -55,7 +71,10 @@ def chaos(
                 broken += 1
                 bar.console.print(f"seed {seed}: {'; '.join(faulty)}", highlight=False, soft_wrap=True, markup=False)
     console.print(
-        f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split", highlight=False
+        f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split"
+        + (f"; {proven} of {len(numbers) * byzantine} Byzantine peers proven" if byzantine else ""),
+        highlight=False,
+        soft_wrap=True,
     )
     if broken:
         console.print(
@@ -70,7 +89,9 @@ def chaos(
 def _command(plan: ChaosPlan) -> str:
     """The command line that repeats a run of this plan."""
     options = f"--clients {plan.clients} --slots {plan.slots} --max-faulty {plan.max_faulty} --rule {plan.rule}"
-    return f"fedelect chaos --seeds SEED {options} --byzantine {plan.byzantine}{' --calm' if plan.calm else ''}"
+    behaviour = "" if plan.behaviour is None else f' --behaviour "{plan.behaviour}"'
+    calm = " --calm" if plan.calm else ""
+    return f"fedelect chaos --seeds SEED {options} --byzantine {plan.byzantine}{behaviour}{calm}"
 
 
 def _numbers(text: str) -> range:

@@ -16,6 +16,12 @@ from fedelect.vocabulary import Floats, Ints
 
 FIRST_PORT = 7447
 
+BELIEVED = (
+    "the rule bp-ucb believes what clients claim of themselves: one that always claims the highest mean is elected in "
+    "nearly every slot, and nobody can prove it wrong; use it among clients that trust each other, else bp-gp"
+)
+"""Said when a federation is founded with the paper's rule."""
+
 
 @dataclass(frozen=True)
 class _Linked:
@@ -47,7 +53,9 @@ def init(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes cold-start groups and ties.")] = 1,
-    rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
+    rule: Annotated[
+        str, typer.Option(help="How they elect: bp-gp, or bp-ucb, which believes what clients claim of themselves.")
+    ] = "bp-gp",
     max_faulty: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     byzantine: Annotated[
         bool, typer.Option("--byzantine", help="Those may also send anything; takes more signatures.")
@@ -87,6 +95,7 @@ def init(
     election = roster.config()
     console = make_console()
     lines = (
+        *([BELIEVED] if rule == "bp-ucb" else []),
         f"{config.clients} peers, {len(edges)} links, {election.quorum} signatures make a certificate",
         f"configuration {election.digest.hex()}: the same on every machine, or they do not talk",
         f"bring each {out}/peerNN to its machine and there run: fedelect peer peerNN",

@@ -1,14 +1,15 @@
 """Byzantine clients: each runs an honest peer and alters its messages; none can sign for another client."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from fedelect.protocol import Signer
+from fedelect.protocol import Peer, PeerConfig, Signer
 from fedelect.protocol.gossip import Entry
 from fedelect.protocol.messages import AppraisalMessage, BeliefMessage, GossipMessage, HistoryMessage, Message
 from fedelect.protocol.statements import SignedValue, Statement, Vote
+from fedelect.testing.chaos.attacks import ATTACKS, Attacker
 
 BEHAVIOURS = (
     "two values",
@@ -23,6 +24,7 @@ BEHAVIOURS = (
     "mute",
     "rounds",
     "pushes",
+    *ATTACKS,
 )
 """What a Byzantine client may do."""
 
@@ -30,28 +32,43 @@ EXCESSIVE_MESSAGES = (-1e3, -20.0, 20.0, 1e3)
 """Belief messages larger than any coupling allows (at most 18.8); each would decide a neighbour's belief alone."""
 
 
+class ByzantinePeer(Peer):
+    """The peer that a Byzantine client alters the messages of: it does not mind to hear of what it never signed."""
+
+    def _has_forgotten(self) -> bool:
+        return False
+
+
 class ByzantineClient:
     """A client that alters what its honest peer sends.
 
     Args:
         client: Its number.
-        signer: Signs with its own key, the only one it has.
-        clients: N.
-        flood_rounds: R.
-        rng: Draws its behaviour.
+        config: What the peers share.
+        keys: Signers of all Byzantine clients, by number: the only ones it has.
+        rng: Draws what it does.
+        behaviour: The one thing that it does; None for two that are drawn.
     """
 
     def __init__(
-        self, client: int, signer: Signer, *, clients: int, flood_rounds: int, rng: np.random.Generator
+        self,
+        client: int,
+        config: PeerConfig,
+        keys: Mapping[int, Signer],
+        *,
+        rng: np.random.Generator,
+        behaviour: str | None = None,
     ) -> None:
         self._client = client
-        self._signer = signer
-        self._clients = clients
-        self._flood_rounds = flood_rounds
+        self._signer = keys[client]
+        self._clients = config.clients
+        self._flood_rounds = config.flood_rounds
         self._rng = rng
+        self._attacker = Attacker(client, config, keys)
         self._observed: list[Message] = []
         self._statements: dict[bytes, Statement] = {}
-        self.behaviours = tuple(str(behaviour) for behaviour in rng.choice(BEHAVIOURS, size=2, replace=False))
+        drawn = [behaviour] if behaviour is not None else rng.choice(BEHAVIOURS, size=2, replace=False)
+        self.behaviours = tuple(str(one) for one in drawn)
 
     def observe(self, message: Message) -> None:
         """Remember a message that this client received."""
@@ -69,6 +86,8 @@ class ByzantineClient:
         return messages
 
     def _alter_by(self, behaviour: str, message: Message) -> list[Message]:
+        if behaviour in ATTACKS:
+            return self._attacker.alter(behaviour, message)
         if behaviour == "mute":
             return [] if self._rng.random() < 0.7 else [message]
         if behaviour == "replays":
@@ -87,14 +106,15 @@ class ByzantineClient:
 
     def _alter_gossip(self, behaviour: str, message: GossipMessage) -> GossipMessage:
         if behaviour in ("two values", "out of range", "boasts", "forges values"):
-            entries = tuple(self._alter_entry(behaviour, entry, message.receiver) for entry in message.entries)
-            return replace(message, entries=entries)
+            altered = (self._alter_entry(behaviour, one.entry, message.receiver) for one in message.entries)
+            entries = (replace(one, entry=entry) for one, entry in zip(message.entries, altered, strict=True))
+            return replace(message, entries=tuple(entries))
         if behaviour in ("two votes", "votes for all", "forges votes"):
             return replace(message, votes=(*message.votes, *self._add_votes(behaviour, message)))
         if behaviour == "rounds":
             return replace(message, round=int(self._rng.integers(0, self._flood_rounds + 3)))
         if behaviour == "late" and message.round < self._flood_rounds:
-            return replace(message, entries=tuple(one for one in message.entries if one.client != self._client))
+            return replace(message, entries=tuple(one for one in message.entries if one.entry.client != self._client))
         return message
 
     def _alter_entry(self, behaviour: str, entry: Entry, receiver: int) -> Entry:

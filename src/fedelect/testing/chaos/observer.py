@@ -36,6 +36,7 @@ class Observer:
         self._seen: set[tuple[int, bytes]] = set()
         self._appraisals: dict[bytes, Appraisal] = {}
         self._stored: set[tuple[int, bytes]] = set()  # (client, statement): appraisals in stable storage
+        self.proven: set[int] = set()  # clients that an honest one holds a proof against
         self.agreed: dict[int, set[bytes]] = {}  # slot -> identities of the certificates that honest clients saw
         self.violations: list[str] = []
 
@@ -44,9 +45,9 @@ class Observer:
         if isinstance(message, GossipMessage):
             for vote in message.votes:
                 self._vote(vote.statement, vote.client, vote.signature)
-            for entry in message.entries:
-                if isinstance(entry, TwoVotes):
-                    self._votes((entry.one, entry.other))
+            for one in message.entries:
+                if isinstance(one.entry, TwoVotes):
+                    self._votes((one.entry.one, one.entry.other))
         elif isinstance(message, HistoryMessage):
             for certificate in message.certificates:
                 self._certificate(certificate)
@@ -109,6 +110,8 @@ class Observer:
                 self.violations.append(f"honest client {client} signed two votes for slot {statement.slot}")
 
     def _proof(self, client: int, proof: Proof) -> None:
+        if client not in self._byzantine:
+            self.proven.add(proof.client)
         if proof.client not in self._byzantine:
             what = "values" if isinstance(proof, TwoValues) else "votes" if isinstance(proof, TwoVotes) else "moves"
             self.violations.append(f"client {client} holds honest client {proof.client} to have misbehaved ({what})")

@@ -12,7 +12,7 @@ from fedelect.protocol.effects import BeliefSettled, CohortAgreed, Effect, Persi
 from fedelect.protocol.messages import Message
 from fedelect.seeds import stream
 from fedelect.simulator.network import Network
-from fedelect.testing.chaos.byzantine import ByzantineClient
+from fedelect.testing.chaos.byzantine import ByzantineClient, ByzantinePeer
 from fedelect.testing.chaos.observer import Observer
 from fedelect.testing.chaos.schedule import ChaosPlan, Crash, Schedule, draw_schedule
 
@@ -30,6 +30,7 @@ class ChaosResult:
         undecided: Slots in which some honest peer that was up from beginning to end saw no certificate in time.
         messages: Messages sent.
         refused: Messages that honest peers refused, as they should.
+        proven: Byzantine clients that honest peers have proof against at the end.
     """
 
     seed: int
@@ -40,6 +41,7 @@ class ChaosResult:
     undecided: tuple[int, ...]
     messages: int
     refused: int
+    proven: tuple[int, ...]
 
     @property
     def sound(self) -> bool:
@@ -116,20 +118,18 @@ class ChaosRun:
             tuple(sorted(slot for slot, clients in self._missed.items() if clients)),
             messages,
             refused,
+            tuple(sorted(self._observer.proven)),
         )
 
     def _make_byzantine(self, client: int) -> ByzantineClient:
-        return ByzantineClient(
-            client,
-            self._schedule.signers[client],
-            clients=self._config.clients,
-            flood_rounds=self._config.flood_rounds,
-            rng=stream(self._schedule.seed, "liar", client),
-        )
+        keys = {one: self._schedule.signers[one] for one in sorted(self._schedule.byzantine)}
+        rng = stream(self._schedule.seed, "liar", client)
+        return ByzantineClient(client, self._config, keys, rng=rng, behaviour=self._schedule.behaviour)
 
     def _make(self, client: int) -> Peer:
         signer = self._schedule.signers[client]
-        return Peer(self._config, client, signer, self._schedule.verifier, records=self._disks[client])
+        make = ByzantinePeer if client in self._schedule.byzantine else Peer
+        return make(self._config, client, signer, self._schedule.verifier, records=self._disks[client])
 
     def _begin_slot(self, slot: int) -> None:
         self._slot = slot

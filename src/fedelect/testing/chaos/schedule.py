@@ -1,7 +1,8 @@
 """The fault schedule of one chaos run, drawn from its seed before the run begins."""
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from fedelect.protocol import (
 )
 from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
+from fedelect.testing.chaos.byzantine import BEHAVIOURS
 
 CrashPoint = Literal["before", "after", "sending", "any"]
 """Where a peer crashes: before a record is stored, right after, between two messages, or at a moment in time."""
@@ -40,8 +42,9 @@ class ChaosPlan:
         slots: Slots to elect for in each run.
         max_faulty: f of the configuration.
         byzantine: Number of Byzantine clients, at most f; with any, the configuration expects them.
-        calm: Nothing is lost, repeated or cut, nobody is Byzantine, and at most f peers crash, for good: every slot
-            must be decided by all that are left.
+        calm: Nothing is lost, repeated or cut, messages arrive within a resend interval, and at most f peers crash,
+            for good, or are Byzantine: every slot must be decided by all that are left.
+        behaviour: What Byzantine clients do, one of `BEHAVIOURS`; None for two that each of them draws.
         rule: "bp-ucb" or "bp-gp".
         keys: Makes the signers and the verifier.
     """
@@ -51,14 +54,15 @@ class ChaosPlan:
     max_faulty: int = 1
     byzantine: int = 0
     calm: bool = False
+    behaviour: str | None = None
     rule: str = "bp-ucb"
     keys: Keys = simulated_keys
 
     def __post_init__(self) -> None:
         if not 0 <= self.byzantine <= self.max_faulty:
             raise ConfigurationError(f"byzantine must be from 0 to max_faulty, {self.max_faulty}, got {self.byzantine}")
-        if self.calm and self.byzantine:
-            raise ConfigurationError("calm runs have no Byzantine peers; leave out `byzantine` or `calm`")
+        if self.behaviour is not None and self.behaviour not in BEHAVIOURS:
+            raise ConfigurationError(f"behaviour must be one of {', '.join(BEHAVIOURS)}, got {self.behaviour!r}")
         if self.slots < 1:
             raise ConfigurationError(f"slots must be at least 1, got {self.slots}")
         if self.rule not in RULES:
@@ -108,6 +112,7 @@ class Schedule:
     crashes: tuple[Crash, ...]
     partitions: tuple[Partition, ...]
     byzantine: frozenset[int]
+    behaviour: str | None
     start_delay_s: tuple[float, ...]
     report_delay_s: float | None
     false_reports: tuple[LinkReport, ...]
@@ -123,26 +128,7 @@ def draw_schedule(seed: int, plan: ChaosPlan) -> Schedule:
     rng = stream(seed, "chaos")
     clients = plan.clients
     signers, verifier = plan.keys(clients, seed)
-    edges = _draw_edges(rng, clients, plan.max_faulty)
-    budget = int(rng.integers(1, max(2, clients // 2 + 1)))
-    config = PeerConfig(
-        clients=clients,
-        edges=edges,
-        couplings=tuple(rng.normal(0.0, 0.5, len(edges)).tolist()),
-        keys=tuple(signer.key for signer in signers),
-        settings=ElectionSettings(
-            budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the cold start is soon over
-            rule=plan.rule,
-            seed=seed,
-            reading="ising" if rng.random() < 0.5 else "evidence",
-            rounds=int(rng.integers(1, 3)),
-            max_faulty=plan.max_faulty,
-            byzantine=plan.byzantine > 0,
-            resend_s=0.3,
-            silent_intervals=3,
-            slot_s=5.0,
-        ),
-    )
+    config = _draw_config(rng, seed, plan, tuple(signer.key for signer in signers))
     duration_s = (config.settings.slot_s + 0.5) * plan.slots
     byzantine = frozenset(rng.permutation(clients)[: plan.byzantine].tolist())
     links = stream(seed, "chaos", "links")
@@ -153,14 +139,41 @@ def draw_schedule(seed: int, plan: ChaosPlan) -> Schedule:
         config=config,
         signers=signers,
         verifier=verifier,
-        conditions=LinkConditions() if plan.calm else _draw_conditions(rng),
-        crashes=_draw_calm_crashes(rng, plan, duration_s) if plan.calm else _draw_crashes(rng, clients, duration_s),
+        conditions=_draw_calm_conditions(rng, plan) if plan.calm else _draw_conditions(rng),
+        crashes=_draw_calm_crashes(rng, plan, byzantine, duration_s)
+        if plan.calm
+        else _draw_crashes(rng, clients, duration_s),
         partitions=() if plan.calm else _draw_partitions(rng, clients, duration_s),
         byzantine=byzantine,
-        start_delay_s=tuple((rng.random(clients) * (0.1 if plan.calm or rng.random() < 0.5 else 1.5)).tolist()),
+        behaviour=plan.behaviour,
+        start_delay_s=_draw_start_delays(rng, plan),
         report_delay_s=report_delay_s if links.random() < 0.8 else None,
         false_reports=() if plan.calm else _draw_false_reports(links, config, duration_s),
     )
+
+
+def _draw_config(rng: np.random.Generator, seed: int, plan: ChaosPlan, keys: tuple[bytes, ...]) -> PeerConfig:
+    clients = plan.clients
+    edges = _draw_edges(rng, clients, plan.max_faulty)
+    budget = int(rng.integers(1, max(2, clients // 2 + 1)))
+    couplings = tuple(rng.normal(0.0, 0.5, len(edges)).tolist())
+    settings = ElectionSettings(
+        budget=budget if plan.rule == "bp-ucb" else max(1, clients // 2),  # large: the cold start is soon over
+        rule=plan.rule,
+        seed=seed,
+        reading="ising" if rng.random() < 0.5 else "evidence",
+        rounds=int(rng.integers(1, 3)),
+        max_faulty=plan.max_faulty,
+        byzantine=plan.byzantine > 0,
+        resend_s=0.3,
+        silent_intervals=3,
+        slot_s=1e3 if plan.byzantine else 5.0,
+    )
+    config = PeerConfig(clients=clients, edges=edges, couplings=couplings, keys=keys, settings=settings)
+    if not plan.byzantine:
+        return config
+    slot_s = math.ceil(config.longest_intervals * settings.resend_s)  # not more than it can take
+    return replace(config, settings=replace(settings, slot_s=float(slot_s)))
 
 
 def _draw_edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tuple[tuple[int, int], ...]:
@@ -169,6 +182,18 @@ def _draw_edges(rng: np.random.Generator, clients: int, max_faulty: int) -> tupl
     edges = {tuple(sorted((n, (n + step) % clients))) for n in range(clients) for step in range(1, reach + 1)}
     edges |= {(i, j) for i in range(clients) for j in range(i + 1, clients) if rng.random() < 0.2}
     return tuple(sorted((int(one), int(other)) for one, other in edges if one != other))
+
+
+def _draw_calm_conditions(rng: np.random.Generator, plan: ChaosPlan) -> LinkConditions:
+    # At most a resend interval. Against crashes alone links are quick: there, a neighbour is lost soon after its link.
+    return LinkConditions(longest_delay_s=float(rng.choice([0.05, 0.3])) if plan.byzantine else 0.05)
+
+
+def _draw_start_delays(rng: np.random.Generator, plan: ChaosPlan) -> tuple[float, ...]:
+    delays = rng.random(plan.clients)
+    if plan.calm:
+        return tuple((delays * (0.3 if plan.byzantine else 0.1)).tolist())  # (silent_intervals - 2) intervals at most
+    return tuple((delays * (0.1 if rng.random() < 0.5 else 1.5)).tolist())
 
 
 def _draw_conditions(rng: np.random.Generator) -> LinkConditions:
@@ -195,9 +220,12 @@ def _draw_crashes(rng: np.random.Generator, clients: int, duration_s: float) -> 
     )
 
 
-def _draw_calm_crashes(rng: np.random.Generator, plan: ChaosPlan, duration_s: float) -> tuple[Crash, ...]:
+def _draw_calm_crashes(
+    rng: np.random.Generator, plan: ChaosPlan, byzantine: frozenset[int], duration_s: float
+) -> tuple[Crash, ...]:
     points: tuple[CrashPoint, ...] = ("sending", "any")
-    failing = rng.permutation(plan.clients)[: int(rng.integers(0, plan.max_faulty + 1))].tolist()
+    drawn = rng.permutation(plan.clients)[: int(rng.integers(0, plan.max_faulty - plan.byzantine + 1))].tolist()
+    failing = [client for client in drawn if client not in byzantine]
     return tuple(
         Crash(
             client,
