@@ -61,7 +61,7 @@ def check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -
             f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
             f"choose another selector (`fedelect selectors` lists what each needs)"
         )
-    check_fits(selector, "fa", selector_label(selector))
+    check_fits(selector, "fa", selector_label(selector), validated=True)
     hidden = sorted(selector.needs & ({"opinions"} | REPORTED))
     if privacy is not None and hidden:
         raise ConfigurationError(
