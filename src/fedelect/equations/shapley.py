@@ -19,7 +19,7 @@ TRUNCATION = 1e-3
 
 TOLERANCE, WINDOW, FEWEST_ORDERS, ORDERS_EACH = 0.05, 10, 30, 50
 """Convergence: the estimates of the last `WINDOW` orders differ from the newest by less than `TOLERANCE`, relative, on
-average over the members; looked at after `FEWEST_ORDERS` (or n) orders. At most `ORDERS_EACH` n orders are used."""
+average over the members; looked at after every n orders, from `FEWEST_ORDERS` on. At most `ORDERS_EACH` n are used."""
 
 
 def guided_orders(members: int, rng: np.random.Generator) -> Iterator[Sequence[int]]:
@@ -86,7 +86,7 @@ def truncated_shapley(
             total[member] += new - reached
             reached = new
         recent = [*recent, total / count][-WINDOW:]
-        if count >= max(FEWEST_ORDERS, members) and _has_converged(recent, tolerance):
+        if count >= FEWEST_ORDERS and count % members == 0 and _has_converged(recent, tolerance):
             break
     return recent[-1] if recent else total
 
