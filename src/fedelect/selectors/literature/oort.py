@@ -137,7 +137,7 @@ class AbstractOort(AbstractSelector):
             return []
         sizes = fill_missing(self.arrays["reward"][fresh])
         hopes = np.zeros(self.clients)
-        hopes[fresh] = np.maximum(sizes, 1e-12) * self._slowness()[fresh]
+        hopes[fresh] = np.maximum(sizes * self._slowness()[fresh], 1e-12)
         best = np.array(self._pick_best(hopes, slot, fresh, min(int(_AHEAD * count), fresh.size)))
         return self._draw(slot, "explore", best, hopes[best], count)
 

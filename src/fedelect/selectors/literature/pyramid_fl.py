@@ -18,7 +18,8 @@ class PyramidFl(AbstractOort):
     draw from all clients above 70 % of the utility of the first one left out, exploration that falls by 0.95 in each
     slot, a preferred duration that starts at the 10th percentile and moves by 10. `overcommit` times K clients are
     drawn; of these the K that are expected to finish first are elected. Expected durations are the last ones or,
-    before a client's first training, its forecast; a client without either counts as the mean of the others.
+    before a client's first training, its forecast; a client without either counts as the mean of the others. The first
+    cohort is random.
 
     Differs from the original: PyramidFL's other half is not for a selector to say, and is left out: fast members train
     more epochs, and members whose updates are small, by their rank, upload a part of the model. Clients that were drawn
@@ -60,6 +61,8 @@ class PyramidFl(AbstractOort):
         self._overcommit = as_float("overcommit", overcommit, low=1.0, high=1e3)
 
     def _choose(self, slot: int, available: Available) -> Choice:
+        if np.isnan(self.arrays["seconds"]).all():
+            return self._rank(slot, available, self.budget)
         count = min(int(self.budget * self._overcommit), self._fit(slot, available).size)
         drawn, indices = self._rank(slot, available, count)
         seconds = fill_missing(self.arrays["seconds"])
