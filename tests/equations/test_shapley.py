@@ -3,11 +3,13 @@
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.selectors.literature.vectors import load_vectors
 
 from fedelect.equations.shapley import ORDERS_EACH, SetValue, gtg_shapley, guided_orders, truncated_shapley
 from fedelect.seeds import stream
@@ -141,3 +143,13 @@ def test_a_game_that_does_not_converge_ends() -> None:
 
 def test_nobody_contributes_nothing() -> None:
     assert gtg_shapley(lambda chosen: 0.0, 0, stream(1, "orders")).shape == (0,)
+
+
+@pytest.mark.parametrize("game", load_vectors("gtg_shapley")["games"], ids=lambda game: str(game["kind"]))
+def test_estimates_are_those_of_the_public_code_of_greedyfed(game: dict[str, Any]) -> None:
+    def value(chosen: tuple[int, ...]) -> float:
+        found: float = game["values"][",".join(map(str, chosen))]
+        return found
+
+    found = truncated_shapley(value, game["members"], game["orders"], within=1e-4, between=1e-4, tolerance=0.0)
+    assert found == pytest.approx(game["contributions"], abs=1e-8)

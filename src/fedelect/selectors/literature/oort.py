@@ -207,7 +207,7 @@ class Oort(AbstractOort):
 
     Differs from the original: the mean of squared losses is over all samples, not over the last batch; durations of
     clients never tried are their forecasts (`training_s`, `upload_s`), where told; rounds are counted from the first
-    slot, not from the first call.
+    slot, not from the first call; exploration ends when all clients have been tried, not when all available ones have.
 
     A selection's indices are the utilities of the members that the pacer counts as exploited, and 0 for the others.
 
