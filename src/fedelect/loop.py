@@ -299,7 +299,7 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
     jobs = []
     for turn in turns:
         assert isinstance(turn.selection, Selection)
-        name = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
+        name: dict[str, Any] = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
         wanted = _wanted_of_uploads(turn, now)
         jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, **wanted, **name))
         turn.failed = draw_failures(turn.world, turn.selection.cohort, **name)

@@ -25,7 +25,9 @@ def numbered(samples: int = 120, classes: int = 4, *, owners: int = 0) -> Datase
     labels = np.arange(samples) % classes
     inputs = np.arange(samples, dtype=np.float64)[:, None]
     test = -1.0 - np.arange(40.0)[:, None]
-    belongs = {"owners": np.arange(samples) % owners, "test_owners": np.arange(40) % owners} if owners else {}
+    belongs: dict[str, Any] = (
+        {} if not owners else {"owners": np.arange(samples) % owners, "test_owners": np.arange(40) % owners}
+    )
     return Dataset(inputs, labels, test, np.arange(40) % classes, "numbered", **belongs)
 
 

@@ -27,7 +27,9 @@ def literal_q(network: QNetwork, state: Floats, action: int) -> float:
 def small_network(seed: int = 1) -> QNetwork:
     rng = np.random.default_rng(seed)
     network = QNetwork.draw(5, 4, 3, rng)
-    return network._replace(inner_bias=rng.normal(size=4).astype(np.float32), outer_bias=np.float32([0.1, -0.2, 0.3]))
+    return network._replace(
+        inner_bias=rng.normal(size=4).astype(np.float32), outer_bias=np.array([0.1, -0.2, 0.3], np.float32)
+    )
 
 
 def test_q_values_are_those_of_a_network_with_one_hidden_layer() -> None:

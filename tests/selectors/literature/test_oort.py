@@ -108,7 +108,7 @@ def test_pyramid_fl_elects_the_fastest_of_those_drawn() -> None:
     counts = np.zeros(10)
     for seed in range(100):
         selector = PyramidFl(clients=10, budget=4, overcommit=2.5, seed=seed)
-        told = {"loss_rms": np.ones(10), "sizes": np.ones(10), "upload_s": np.zeros(10)}
+        told: dict[str, Any] = {"loss_rms": np.ones(10), "sizes": np.ones(10), "upload_s": np.zeros(10)}
         selector.tell(selector.ask(), Feedback(seconds=np.arange(10.0), training_s=np.arange(10.0), **told))
         counts[list(selector.ask().cohort)] += 1
     assert counts.tolist() == [100] * 4 + [0] * 6  # all ten are drawn, and the forecasts decide

@@ -9,7 +9,7 @@ import numpy as np
 from fedelect.rules import ColdStart, pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.literature.q_network import QNetwork
+from fedelect.selectors.literature.q_network import QNetwork, Weights
 from fedelect.selectors.literature.updates import LastUpdates
 from fedelect.selectors.parameters import as_float
 from fedelect.vocabulary import UPDATE_SIZE, Feedback, Floats, Selection, Signal, as_int
@@ -109,7 +109,8 @@ class Favor(AbstractSelector):
     @property
     def q_values(self) -> Floats:
         """(N,) Q value of each client in the present state."""
-        return self._network.values(_flat(self._state)[None])[0].astype(np.float64)
+        values: Floats = self._network.values(_flat(self._state)[None])[0].astype(np.float64)
+        return values
 
     def _choose(self, slot: int, available: Available) -> Choice:
         group = self._cold.next_cohort(slot, available)
@@ -229,7 +230,7 @@ def _replay(base: Floats, slots: list[_Slot]) -> list[Floats]:
     return states
 
 
-def _flat(state: Floats) -> Floats:
+def _flat(state: Floats) -> Weights:
     """Input of the networks, of about unit length."""
     return (state / np.sqrt(state.size)).ravel().astype(np.float32)
 

@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedelect.rules import pack, unpack
-from fedelect.vocabulary import Floats, Ints
+from fedelect.vocabulary import Ints
+
+Weights = NDArray[Any]
+"""Array of floats, 32 bits where a network holds it."""
 
 _PRECISION = np.float32  # networks of many clients are large
 _MOST_SLOPE = 1.0  # longest gradient of a step, over all weights
@@ -22,10 +26,10 @@ class QNetwork(NamedTuple):
         outer_bias: (A,) b2.
     """
 
-    inner: Floats
-    inner_bias: Floats
-    outer: Floats
-    outer_bias: Floats
+    inner: Weights
+    inner_bias: Weights
+    outer: Weights
+    outer_bias: Weights
 
     @classmethod
     def draw(cls, states: int, hidden: int, actions: int, rng: np.random.Generator) -> "QNetwork":
@@ -34,15 +38,16 @@ class QNetwork(NamedTuple):
         outer = rng.standard_normal((actions, hidden), dtype=_PRECISION) * np.float32(np.sqrt(2.0 / hidden))
         return cls(inner, np.zeros(hidden, _PRECISION), outer, np.zeros(actions, _PRECISION))
 
-    def values(self, states: Floats) -> Floats:
+    def values(self, states: Weights) -> Weights:
         """(n, A) Q values of states (n, S)."""
-        found: Floats = self._hidden(states) @ self.outer.T + self.outer_bias
+        found: Weights = self._hidden(states) @ self.outer.T + self.outer_bias
         return found
 
-    def _hidden(self, states: Floats) -> Floats:
-        return np.maximum(states.astype(_PRECISION) @ self.inner.T + self.inner_bias, 0)
+    def _hidden(self, states: Weights) -> Weights:
+        hidden: Weights = np.maximum(states.astype(_PRECISION) @ self.inner.T + self.inner_bias, 0)
+        return hidden
 
-    def slope(self, states: Floats, actions: Ints, targets: Floats) -> "QNetwork":
+    def slope(self, states: Weights, actions: Ints, targets: Weights) -> "QNetwork":
         """Gradient of the mean of (Q(s, a) - y)^2 / 2 over n states and their k actions each.
 
         Args:
