@@ -111,6 +111,7 @@ def test_a_jobs_contributions_do_not_depend_on_other_jobs_and_agree_with_the_pla
     assert together[0].contributions is not None and alone.contributions is not None
     assert (together[0].contributions == alone.contributions).all()
     for fast, slow in zip(together[:2], plain[:2], strict=True):
+        assert fast.contributions is not None and slow.contributions is not None
         np.testing.assert_allclose(fast.contributions, slow.contributions, atol=1e-6)
     assert together[2].contributions is None and (together[2].model == together[0].model).all()
 
