@@ -40,7 +40,7 @@ def job(cohort: tuple[int, ...], **options: Any) -> Job:
 
 def scores_of_sets(engine: Engine, scenario: Scenario, cohort: tuple[int, ...], score: Any) -> dict[Any, float]:
     """Score of what each set of members trains in one round, by training it."""
-    game = {(): score(engine.initial_model(scenario))}
+    game: dict[Any, float] = {(): score(engine.initial_model(scenario))}
     for chosen in subsets(range(len(cohort)))[1:]:
         alone = Job(cohort=tuple(cohort[place] for place in chosen), seed=3, slot=2)
         (training,) = engine.train(scenario, [alone])
