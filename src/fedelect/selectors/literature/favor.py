@@ -232,7 +232,8 @@ def _replay(base: Floats, slots: list[_Slot]) -> list[Floats]:
 
 def _flat(state: Floats) -> Weights:
     """Input of the networks, of about unit length."""
-    return (state / np.sqrt(state.size)).ravel().astype(np.float32)
+    flat: Weights = (state / np.sqrt(state.size)).ravel().astype(np.float32)
+    return flat
 
 
 def principal_loadings(rows: Floats, components: int) -> Floats:
