@@ -14,7 +14,7 @@ from fedelect.federation import Engine, Job, Model, PlainEngine, Scores, Trainin
 from fedelect.federation.linear.model import LOSSES, mean_loss
 from fedelect.loop import FrameworkName, Replica, check_fits, play_slot
 from fedelect.records import SlotRecord
-from fedelect.scenario import Scenario, build_scenario
+from fedelect.scenario import Scenario, build_scenario, change_scenario
 from fedelect.selectors import (
     AbstractSelector,
     BpUcb,
@@ -155,11 +155,11 @@ def test_a_slot_without_an_election_is_skipped_and_trains_nobody(world: Scenario
 
 def test_a_selector_that_needs_the_server_is_refused_by_the_democratized_loop() -> None:
     with pytest.raises(ConfigurationError, match="needs 'reward', which FL&DA does not supply; use framework fa"):
-        check_fits(QuickInitUcb(clients=6, budget=2, seed=0), "da", "quick-init-ucb")
+        check_fits(QuickInitUcb(clients=6, budget=2, seed=0), "da", "quick-init-ucb", validated=False)
     with pytest.raises(ConfigurationError, match="needs 'beliefs', which FL&FA does not supply; use framework da"):
-        check_fits(BpUcb(clients=6, budget=2, seed=0), "fa", "bp-ucb")
+        check_fits(BpUcb(clients=6, budget=2, seed=0), "fa", "bp-ucb", validated=False)
     for framework in ("fa", "da"):
-        check_fits(RandomCohort(clients=6, budget=2, seed=0), framework, "random")
+        check_fits(RandomCohort(clients=6, budget=2, seed=0), framework, "random", validated=False)
 
 
 class Impossible(NobodyInSlotTwo):
@@ -168,7 +168,7 @@ class Impossible(NobodyInSlotTwo):
 
 def test_a_selector_that_fits_no_framework_is_told_so() -> None:
     with pytest.raises(ConfigurationError, match="no framework supplies it"):
-        check_fits(Impossible(), "fa", "impossible")
+        check_fits(Impossible(), "fa", "impossible", validated=False)
 
 
 class TableEngine:
@@ -310,22 +310,22 @@ def test_an_engine_that_measures_no_losses_is_named(world: Scenario) -> None:
 
 def test_a_selector_that_needs_what_clients_report_to_a_server_is_refused_without_one() -> None:
     with pytest.raises(ConfigurationError, match=r"needs 'loss_rms' and 'seconds' and 'sizes'.*use framework fa"):
-        check_fits(Oort(clients=6, budget=2, seed=1), "da", "oort")
+        check_fits(Oort(clients=6, budget=2, seed=1), "da", "oort", validated=False)
 
 
 def test_every_rival_plays_the_loop_by_name() -> None:
-    supplied = EXTRA_SIGNALS.keys() - {"updates", "contributions"}
-    needs = {name: kind.needs & EXTRA_SIGNALS.keys() for name, kind in selector_classes().items()}
-    names = [name for name, signals in needs.items() if signals and signals <= supplied]
-    assert len(names) == 15
+    names = [name for name, kind in selector_classes().items() if kind.needs & EXTRA_SIGNALS.keys()]
+    assert len(names) == 21
     replicas = []
-    world = build_scenario(tiny(), digits())
+    world = build_scenario(change_scenario(tiny(), {"validation": {"share": 0.1}}), digits())
     for name in names:
         selector = SelectorSpec.parse(name).build(clients=6, budget=2, seed=1)
         replicas.append(Replica(name, 0, world, selector))
     for slot in range(1, 5):
         for record in play_slot(replicas, slot=slot, framework="fa", seed=5, engine=PLAIN):
-            assert record.status == "done" and record.signals is not None
+            assert record.status == "done"
+            only_updates = selector_classes()[record.selector].needs <= {"reward", "opinions", "updates"}
+            assert record.signals is not None or only_updates  # updates are not on record
             assert msgspec.json.decode(msgspec.json.encode(record), type=SlotRecord) == record
 
 
@@ -384,3 +384,51 @@ def test_an_engine_that_knows_no_updates_is_named(world: Scenario) -> None:
     rewards = {tuple(range(world.budget)): 0.5}
     with pytest.raises(ConfigurationError, match=r"'watching' needs the clients' updates, which the engine .* not"):
         play_slot([replica], slot=1, framework="fa", seed=1, engine=TableEngine(rewards))
+
+
+class Credited(Watching):
+    """Needs what the members contributed."""
+
+    needs = frozenset({"contributions"})
+    asks = frozenset()
+
+
+def test_contributions_are_told_to_the_selector_that_needs_them_and_to_nobody_else() -> None:
+    world = build_scenario(change_scenario(tiny(upload_probability=1.0), {"validation": {"share": 0.1}}), digits())
+    credited = Credited(clients=world.clients, budget=world.budget)
+    replica = Replica("credited", 0, world, credited)
+    others = Replica("random", 0, world, RandomCohort(clients=world.clients, budget=world.budget, seed=1))
+    for slot in (1, 2):
+        told, untold = play_slot([replica, others], slot=slot, framework="fa", seed=1, engine=PLAIN)
+        (training,) = train(world, [Job(cohort=told.cohort, seed=1, slot=slot, contributions=True)])
+        feedback = credited.told[-1].contributions
+        assert feedback is not None and training.contributions is not None
+        assert feedback[: world.budget].tolist() == training.contributions.tolist()
+        assert np.isnan(feedback[world.budget :]).all()
+        assert told.signals is not None and told.signals.contributions is not None
+        assert told.signals.contributions[: world.budget] == tuple(training.contributions.tolist())
+        assert untold.signals is None
+
+
+def test_contributions_need_samples_at_the_server(world: Scenario) -> None:
+    credited = Credited(clients=6, budget=2)
+    with pytest.raises(
+        ConfigurationError, match=r"'c' needs 'contributions'.* give the scenario a table \[validation\]"
+    ):
+        check_fits(credited, "fa", "c", validated=False)
+    check_fits(credited, "fa", "c", validated=True)
+    with pytest.raises(
+        ConfigurationError, match=r"needs 'contributions', which FL&DA does not supply; use framework fa"
+    ):
+        check_fits(credited, "da", "c", validated=True)
+    validated = build_scenario(change_scenario(tiny(), {"validation": {"share": 0.1}}), digits())
+    with pytest.raises(
+        ConfigurationError, match=r"needs the clients' contributions, which the engine 'table' does not"
+    ):
+        play_slot(
+            [Replica("c", 0, validated, credited)],
+            slot=1,
+            framework="fa",
+            seed=1,
+            engine=TableEngine({(0, 1): 0.5}),
+        )

@@ -23,21 +23,23 @@ from fedelect.measurement import (
     measure_signals,
     measure_slot,
     opinions_on,
+    signals_of_uploads,
 )
 from fedelect.records import Exchange, Measures, Signals, SlotRecord, from_array
 from fedelect.scenario import Mask, Scenario, SurveySample, draw_failures, draw_survey
 from fedelect.selectors import AbstractSelector
 from fedelect.slot_memory import Presence, SlotMemory
-from fedelect.vocabulary import EXTRA_SIGNALS, UPDATE_SIZE, Cohort, Feedback, Floats, Ints, Selection, Signal
+from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Feedback, Floats, Ints, Selection, Signal
 
 FrameworkName = Literal["fa", "da"]
 
 SUPPLIES: dict[FrameworkName, frozenset[Signal]] = {
-    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}) - {"contributions"},
+    "fa": frozenset({"reward", "opinions", *EXTRA_SIGNALS}),
     "da": frozenset({"opinions", "beliefs"}),
 }
 """Signals that a framework supplies. Under FL&FA the server sees opinions, their average and, for selectors that need
-them, the clients' own reports. Under FL&DA there are beliefs and no server."""
+them, the clients' own reports and what it makes of uploads; contributions only where it holds validation samples.
+Under FL&DA there are beliefs and no server."""
 
 
 @runtime_checkable
@@ -64,8 +66,15 @@ class Replica:
         self.memory = SlotMemory(self.scenario.config, trial=self.trial)
 
 
-def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str) -> None:
-    """Raise ConfigurationError if the selector needs a signal that the framework does not supply."""
+def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str, *, validated: bool) -> None:
+    """Raise ConfigurationError if the selector needs a signal that the framework does not supply.
+
+    Args:
+        selector: The selector.
+        framework: "fa" or "da".
+        label: The selector's label, for errors.
+        validated: Whether the server can score models, on validation samples of its own.
+    """
     if framework == "fa" and isinstance(selector, ElectedByPeers):
         raise ConfigurationError(
             f"selector {label!r} is an election among the clients, which FL&FA does not hold; use framework da"
@@ -77,6 +86,11 @@ def check_fits(selector: AbstractSelector, framework: FrameworkName, label: str)
         raise ConfigurationError(
             f"selector {label!r} needs {' and '.join(map(repr, missing))}, which FL&{framework.upper()} does not "
             f"supply; {advice}, or choose another selector"
+        )
+    if "contributions" in selector.needs and not validated:
+        raise ConfigurationError(
+            f"selector {label!r} needs 'contributions', which the server estimates on validation samples of its own; "
+            f"give the scenario a table [validation], such as share = 0.1, or choose another selector"
         )
 
 
@@ -285,9 +299,9 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
     jobs = []
     for turn in turns:
         assert isinstance(turn.selection, Selection)
-        name = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
-        wanted = now.framework == "fa" and "updates" in turn.replica.selector.needs | turn.replica.selector.uses
-        jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, updates=wanted, **name))
+        name: dict[str, Any] = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
+        wanted = _wanted_of_uploads(turn, now)
+        jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, **wanted, **name))
         turn.failed = draw_failures(turn.world, turn.selection.cohort, **name)
     world = turns[0].world
     trainings = now.engine.train(world, jobs)
@@ -297,6 +311,13 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
         accuracies = measure_accuracies(world, [training.model for training in trainings], now.engine)
         for turn, measured in zip(turns, accuracies, strict=True):
             turn.accuracy = measured
+
+
+def _wanted_of_uploads(turn: _Turn, now: _Slot) -> dict[str, bool]:
+    """Which signals the server is to make of the uploads, for a selector that needs or uses them; none under FL&DA."""
+    declared = turn.replica.selector.needs | turn.replica.selector.uses if now.framework == "fa" else frozenset()
+    validated = turn.world.config.validation is not UNSET
+    return {"updates": "updates" in declared, "contributions": validated and "contributions" in declared}
 
 
 def _survey(turns: Sequence[_Turn], now: _Slot) -> None:
@@ -386,14 +407,14 @@ def _digest(turn: _Turn, selection: Selection, now: _Slot) -> tuple[Feedback, fl
         trial=replica.trial,
         slot=selection.slot,
     )
-    if "updates" in replica.selector.needs and turn.training.updates is None:
-        raise ConfigurationError(
-            f"selector {replica.label!r} needs the clients' updates, which the engine {now.engine.name!r} does not "
-            f"know; use another engine, or choose another selector"
-        )
-    if turn.training.updates is not None:
-        extra["updates"] = np.full((world.clients, UPDATE_SIZE), np.nan)
-        extra["updates"][list(selection.cohort)] = turn.training.updates
+    extra |= signals_of_uploads(
+        world,
+        turn.training,
+        selection.cohort,
+        label=replica.label,
+        needs=replica.selector.needs,
+        engine=now.engine,
+    )
     return federated_feedback(opinions, extra, reward=turn.replica.memory.find_reward(mean)), mean, None
 
 

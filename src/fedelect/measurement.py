@@ -11,7 +11,7 @@ import numpy as np
 
 from fedelect.analytics import OpinionFunction, accuracy, judge
 from fedelect.errors import UnmeasuredError
-from fedelect.federation import ClientLosses, Engine, MeasuresAccuracy, MeasuresLosses, Model
+from fedelect.federation import ClientLosses, Engine, MeasuresAccuracy, MeasuresLosses, Model, Training
 from fedelect.records import Measures
 from fedelect.scenario import Scenario, simulated_signals
 from fedelect.vocabulary import EXTRA_SIGNALS, Cohort, Floats, Ints, Signal
@@ -122,6 +122,36 @@ def measure_signals(
         losses = _measure(lambda: _losses(scenario, model, engine, answering, label), needed=bool(needs & _LOSSES))
         signals |= {} if losses is None else {"loss": losses.mean, "loss_rms": losses.rms}
     return {name: signals[name] for name in EXTRA_SIGNALS if name in wanted and name in signals}
+
+
+def signals_of_uploads(
+    scenario: Scenario, training: Training, cohort: Cohort, *, label: str, needs: frozenset[Signal], engine: Engine
+) -> dict[Signal, Floats]:
+    """What the server made of the members' uploads: updates (N, 64), contributions (N,); nan for all others.
+
+    Args:
+        scenario: The world.
+        training: What was trained.
+        cohort: Who trained.
+        label: The selector's label, for errors.
+        needs: What it needs.
+        engine: What trained.
+
+    Raises:
+        UnmeasuredError: The selector needs what the engine does not compute.
+    """
+    found: dict[Signal, Floats] = {}
+    for name in ("updates", "contributions"):
+        values: Floats | None = getattr(training, name)
+        if values is not None:
+            found[name] = np.full((scenario.clients, *values.shape[1:]), np.nan)
+            found[name][list(cohort)] = values
+        elif name in needs:
+            raise UnmeasuredError(
+                f"selector {label!r} needs the clients' {name}, which the engine {engine.name!r} does not know; use "
+                f"another engine, or choose another selector"
+            )
+    return found
 
 
 def _measure(measure: Callable[[], _T], *, needed: bool) -> _T | None:

@@ -70,9 +70,10 @@ def test_all_selectors_are_ranked_by_their_running_gap_each_where_it_finds_what_
     ranked = {row.label.partition(":")[0] for row in ranking.rows}
     assert ranked | left_out().keys() == selector_classes().keys()  # nobody is forgotten in silence
     by_loss = dict.fromkeys(("loss-gp", "power-of-choice", "active-fl", "fedcor"), "loss")
-    unknown = dict.fromkeys(("divfl", "clustered-by-similarity"), "updates")
+    unknown = dict.fromkeys(("divfl", "clustered-by-similarity", "favor"), "updates")
     unknown |= dict.fromkeys(("s-fedavg", "greedyfed"), "contributions")
-    assert left_out(losses=True) == unknown and left_out() == unknown | by_loss | {"oort": "loss_rms"}
+    by_rms = dict.fromkeys(("oort", "pyramid-fl"), "loss_rms")
+    assert left_out(losses=True) == unknown and left_out() == unknown | by_loss | by_rms
     assert all(row.ask_ms.mean > 0 and row.final_gap.count == 3 for row in ranking.rows)
 
 

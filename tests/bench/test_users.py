@@ -160,3 +160,13 @@ def test_what_cannot_be_played_is_refused_before_anything_is_written(
     with pytest.raises(ConfigurationError, match=message):
         bench_users(tmp_path / "runs", **options)  # type: ignore[arg-type]
     assert not (tmp_path / "runs").exists()
+
+
+def test_worlds_have_samples_at_the_server_only_for_selectors_by_contribution(tmp_path: Path) -> None:
+    bench_users(tmp_path, selectors=["greedyfed"], worlds=["rare-classes"], trials=1, slots=4, workers=1)
+    bench_users(tmp_path, selectors=["favor"], worlds=["rare-classes"], trials=1, slots=4, workers=1)
+    tables = {
+        "greedyfed" in [entry.label for entry in run.header.selectors]: run.header.scenario.get("validation")
+        for run in map(read_run, sorted(tmp_path.iterdir()))
+    }
+    assert tables == {True: {"share": 0.1, "score": "accuracy"}, False: None}

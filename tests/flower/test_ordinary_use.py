@@ -92,6 +92,10 @@ def test_the_result_of_a_cold_start_is_the_best_slots_model(tmp_path: Path) -> N
     assert (again.arrays["a"].numpy() == result.arrays["a"].numpy()).all()
 
 
+def score_model(model: ArrayRecord) -> float:
+    return float(model["a"].numpy().mean())
+
+
 def fitting() -> dict[str, type[AbstractSelector]]:
     return {name: kind for name, kind in selector_classes().items() if kind.needs <= SUPPLIED and name != "fixed"}
 
@@ -106,7 +110,9 @@ def test_clients_that_always_fail_get_less_than_their_fair_share_and_block_nothi
         if int(node.name.removeprefix("site-")) < failing:
             node.answer = lambda message: Error(2, "broken")
     selector = fitting()[name](clients=N, budget=K, seed=2)
-    directed(tmp_path / "run", selector=selector, quorum=0.5).start(grid, initial_arrays(), num_rounds=40)
+    directed(tmp_path / "run", selector=selector, quorum=0.5, score=score_model).start(
+        grid, initial_arrays(), num_rounds=40
+    )
     rows = read_run(tmp_path / "run").records
     assert len(rows) == 40
     elections = np.bincount([client for row in rows for client in row.cohort], minlength=N)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from flwr.app import Message, RecordDict
+from flwr.app import ArrayRecord, Message, RecordDict
 from flwr.serverapp.strategy import FedAvg
 from tests.flower.fake_grid import FakeGrid, federation, initial_arrays, quality
 
@@ -17,7 +17,7 @@ from fedelect.flower import GoalDirected, OpinionPrivacy
 from fedelect.flower.rounds import SlotTraining
 from fedelect.flower.signals import SignalTracker
 from fedelect.records import read_run, summarise
-from fedelect.selectors import AbstractSelector, Oort, PowerOfChoice, QuickInitUcb, RandomCohort
+from fedelect.selectors import AbstractSelector, GreedyFed, Oort, PowerOfChoice, QuickInitUcb, RandomCohort, SFedAvg
 from fedelect.vocabulary import Feedback, Selection
 
 N, K = 6, 2
@@ -246,3 +246,69 @@ def test_places_that_nobody_has_taken_yet_count_in_no_figure_and_names_are_shown
     assert row.jain_index.mean == pytest.approx(1.0) and row.never_chosen.mean == 0.0  # all six had equal turns
     page = fedelect.load_run(tmp_path / "run").report(tmp_path / "page.html").read_text()
     assert "site-4" in page
+
+
+class Credited(Listening):
+    """Needs what the members contributed."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"contributions"})
+    uses: ClassVar[frozenset[str]] = frozenset()
+
+
+def mean_weight(model: ArrayRecord) -> float:
+    """A score of a model at the server."""
+    return float(np.mean([array.numpy().mean() for array in model.values()]))
+
+
+def test_contributions_are_shapley_values_by_the_score_that_was_given(tmp_path: Path) -> None:
+    grid, _ = federation(N)
+    sizes = {client: float(10 * (client + 1)) for client in range(N)}
+    change_replies(grid, "train", lambda client, reply: set_metric(reply, "num-examples", sizes[client]))
+    told = start(
+        tmp_path / "run",
+        grid,
+        rounds=6,
+        rounds_per_slot=2,
+        selector=Credited(clients=N, budget=K, seed=4),
+        score=mean_weight,
+    )
+    for slot, feedback in enumerate(told, 1):
+        one, other = sorted({slot % N, (slot + 1) % N})  # a worker moves every weight by its own quality
+        gains = {one: quality(one), other: quality(other)}
+        both = (sizes[one] * gains[one] + sizes[other] * gains[other]) / (sizes[one] + sizes[other])
+        assert feedback.contributions is not None
+        for member, partner in ((one, other), (other, one)):
+            shapley = (gains[member] + both - gains[partner]) / 2.0  # mean over both orders of its marginal gain
+            assert feedback.contributions[member] == pytest.approx(2.0 * shapley, abs=2e-3)  # two rounds in a slot
+        assert np.isnan(np.delete(feedback.contributions, [one, other])).all()
+    rows = read_run(tmp_path / "run").records
+    assert rows[0].signals is not None and rows[0].signals.contributions is not None
+    assert read_run(tmp_path / "run").header.scenario["score"] == "mean_weight"
+
+
+def test_contributions_need_a_score(tmp_path: Path) -> None:
+    for selector in (SFedAvg(clients=N, budget=K, seed=1), GreedyFed(clients=N, budget=K, seed=1)):
+        with pytest.raises(ConfigurationError, match=r"needs 'contributions'.* give score=, a function of a model"):
+            GoalDirected(FedAvg(), selector=selector)
+    with pytest.raises(ConfigurationError, match="score: got 3; allowed: a function of a model"):
+        GoalDirected(FedAvg(), selector=SFedAvg(clients=N, budget=K, seed=1), score=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (lambda model: 1 / 0, "score: it failed with ZeroDivisionError"),
+        (lambda model: np.nan, "score: it returned nan"),
+    ],
+)
+def test_a_score_that_fails_stops_the_run_and_says_so(tmp_path: Path, score: Any, said: str) -> None:
+    grid, _ = federation(N)
+    with pytest.raises(ConfigurationError, match=said):
+        start(tmp_path / "run", grid, selector=Credited(clients=N, budget=K, seed=4), score=score)
+
+
+@pytest.mark.parametrize("kind", [SFedAvg, GreedyFed])
+def test_selectors_by_contribution_run_with_a_score(tmp_path: Path, kind: type[AbstractSelector]) -> None:
+    grid, _ = federation(N)
+    start(tmp_path / "run", grid, rounds=8, selector=kind(clients=N, budget=K, seed=2), score=mean_weight)
+    assert [row.status for row in read_run(tmp_path / "run").records] == ["done"] * 8

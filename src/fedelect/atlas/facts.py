@@ -44,6 +44,8 @@ def world_of_facts(
         clean_test_labels=no_labels,
         global_test_inputs=np.empty((0, features), dtype=config.model.precision),
         global_test_labels=np.empty(0, dtype=np.int64),
+        validation_inputs=np.empty((0, features), dtype=config.model.precision),
+        validation_labels=np.empty(0, dtype=np.int64),
         groups=groups,
         flaws={kind: members for kind, members in draw_special(config).items() if kind != "hard"},
         mean_snr=pace.mean_snr,

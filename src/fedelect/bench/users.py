@@ -14,7 +14,9 @@ from fedelect.equations.closure import Closure, is_clear, mean_closure
 from fedelect.equations.intervals import Interval
 from fedelect.errors import ConfigurationError
 from fedelect.records import ORACLE, RANDOM, Measured, MeasureSummary, read_table
+from fedelect.scenario import ScenarioConfig, change_scenario
 from fedelect.seeds import derive
+from fedelect.selectors import SelectorSpec
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, simulate, specify_selectors
 from fedelect.simulator.plan import build_world
@@ -108,7 +110,8 @@ def bench_users(
 
     Args:
         out_dir: Folder for the runs; the same call goes on with them.
-        selectors: Specifications of the selectors.
+        selectors: Specifications of the selectors. If one of them needs contributions, the worlds have a validation
+            share at the server (`validated`), for all selectors of the run.
         worlds: Names of worlds; all if empty.
         trials: Trials in each world, each with a draw of its own; within one all selectors share world and luck.
         slots: T.
@@ -166,10 +169,12 @@ class _Game:
     seed: int
 
     def plan(self, name: str) -> Plan:
+        specs = specify_selectors(self.texts)
+        config = USER_WORLDS[name].config(self.seed)
         return Plan(
-            config=USER_WORLDS[name].config(self.seed),
+            config=validated(config) if any(map(_needs_contributions, specs)) else config,
             framework="fa",
-            selectors=specify_selectors(self.texts),
+            selectors=specs,
             slots=self.slots,
             trials=self.trials,
             seed=self.seed,
@@ -189,6 +194,15 @@ class _Game:
     def play(self, name: str) -> None:
         command = f"fedelect bench users --world {name}"
         simulate(self.plan(name), USER_WORLDS[name].load(), self.folder(name), command=command, workers=1)
+
+
+def validated(config: ScenarioConfig) -> ScenarioConfig:
+    """Return a users' world in which the server holds a tenth of the training samples, which no client has."""
+    return change_scenario(config, {"validation": {"share": 0.1}})
+
+
+def _needs_contributions(spec: SelectorSpec) -> bool:
+    return "contributions" in getattr(spec.make, "needs", ())
 
 
 def _world_figures(name: str, measured: Measured, selectors: Sequence[str]) -> WorldFigures:

@@ -4,18 +4,19 @@ A job's result depends on the scenario and the job alone, bit for bit: batch ord
 named by (trial, slot, round, client), and jobs are trained one at a time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from fedelect.equations.aggregation import aggregate
 from fedelect.equations.scores import accuracy_of, linear_scores
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import LOSSES, LinearLoss, Model, Scores, gradient, mean_loss
-from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
+from fedelect.federation.uploads import UploadSignals, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
@@ -23,8 +24,8 @@ from fedelect.vocabulary import Cohort, Floats, Ints, as_cohort
 Shuffle = Literal["epoch", "round", "slot"]
 """How often a client shuffles its samples: `model.shuffle`."""
 
-JobKey = tuple[Cohort, bytes, int, int, int, bool]
-"""Cohort, start model, seed, trial, slot, whether updates are projected: equal jobs have the same key."""
+JobKey = tuple[Cohort, bytes, int, int, int, bool, bool]
+"""Cohort, start model, seed, trial, slot, whether updates and contributions are asked for; the same for equal jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,6 +39,7 @@ class Job:
         trial: Number of the trial.
         slot: Number of the slot.
         updates: Whether to project what each member uploads; `Training.updates`.
+        contributions: Whether to estimate what each member contributed; `Training.contributions`. Needs [validation].
     """
 
     cohort: Cohort
@@ -46,6 +48,7 @@ class Job:
     trial: int = 0
     slot: int = 1
     updates: bool = False
+    contributions: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,12 +62,15 @@ class Training:
             None unless asked for.
         updates: (K, 64) random projection of the change that each member uploaded, summed over the rounds in which it
             arrived, in order of client number; nan for members of whom nothing arrived. None unless asked for.
+        contributions: (K,) GTG-Shapley estimate of each member by the score on the server's validation samples, summed
+            over rounds; nan for members of whom nothing arrived. None unless asked for.
     """
 
     model: Model
     arrivals: NDArray[np.bool_]
     losses: Floats | None = None
     updates: Floats | None = None
+    contributions: Floats | None = None
 
 
 class ClientLosses(NamedTuple):
@@ -123,7 +129,12 @@ def validate_job(scenario: Scenario, job: Job) -> tuple[Cohort, Model, JobKey]:
     """
     cohort = as_cohort(job.cohort, clients=scenario.clients)
     start = _start_model(scenario, job)
-    return cohort, start, (cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates)
+    return cohort, start, make_key(job, cohort, start)
+
+
+def make_key(job: Job, cohort: Cohort, start: Model) -> JobKey:
+    """Return what tells a job from others; cohort and start model as they are trained."""
+    return cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates, job.contributions
 
 
 def _start_model(scenario: Scenario, job: Job) -> Model:
@@ -146,7 +157,7 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     model = start
     round_losses = []
-    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
+    signals = watch_uploads(scenario, job, cohort, lambda model: score_linear(scenario, model))
     for round_ in range(config.rounds_per_slot):
         # An upload that will not arrive is not trained.
         uploads = np.stack(
@@ -155,13 +166,32 @@ def _train_one(scenario: Scenario, cohort: Cohort, start: Model, job: Job, *, lo
                 for client, arrived in zip(cohort, arrivals[round_], strict=True)
             ]
         )
-        changes.add(uploads, model, arrivals[round_])
+        signals.add(uploads, model, arrivals[round_], round_)
         model = aggregate(uploads, sizes, arrivals[round_], model)
         if losses:
             data = zip(scenario.train_inputs, scenario.train_labels, strict=True)
             round_losses.append([mean_loss(loss, model, inputs, labels) for inputs, labels in data])
-    return as_training(
-        scenario, model, arrivals, losses=np.array(round_losses) if losses else None, updates=changes.projected
+    return as_training(scenario, model, arrivals, signals, losses=np.array(round_losses) if losses else None)
+
+
+def watch_uploads(scenario: Scenario, job: Job, cohort: Cohort, score: Callable[[Model], float]) -> UploadSignals:
+    """Return what collects the signals that `job` asks for; `score` scores a model on the validation samples.
+
+    Raises:
+        ConfigurationError: It asks for contributions, and the server holds no samples.
+    """
+    if job.contributions and not len(scenario.validation_labels):
+        raise ConfigurationError(
+            "validation: got none, but contributions are scored on samples that the server holds; allowed: a table "
+            "[validation] in the scenario, such as share = 0.1"
+        )
+    return UploadSignals(
+        scenario,
+        cohort,
+        score,
+        updates=job.updates,
+        contributions=job.contributions,
+        name=(job.seed, job.trial, job.slot),
     )
 
 
@@ -169,9 +199,9 @@ def as_training(
     scenario: Scenario,
     model: Model,
     arrivals: NDArray[np.bool_],
+    signals: UploadSignals,
     *,
     losses: Floats | None = None,
-    updates: Floats | None = None,
 ) -> Training:
     """Return the result of a job, read only.
 
@@ -187,7 +217,13 @@ def as_training(
             f"{settings.precision}; allowed: a smaller step{also}"
         )
     model.flags.writeable = arrivals.flags.writeable = False
-    return Training(model=model, arrivals=arrivals, losses=losses, updates=updates)
+    return Training(
+        model=model,
+        arrivals=arrivals,
+        losses=losses,
+        updates=signals.updates,
+        contributions=signals.contributions,
+    )
 
 
 def _upload(scenario: Scenario, model: Model, client: int, job: Job, round_: int) -> Model:
@@ -292,3 +328,14 @@ def linear_client_accuracies(scenario: Scenario, model: Model) -> Floats:
     """(N,) accuracy of a linear model (F+1, C) on each client's own clean test share; nan where that is empty."""
     shares = zip(scenario.clean_test_inputs, scenario.clean_test_labels, strict=True)
     return np.array([accuracy_of(linear_scores(model, inputs), labels) for inputs, labels in shares])
+
+
+def score_linear(scenario: Scenario, model: Model) -> float:
+    """Score of a linear model (F+1, C) on the server's validation samples, as [validation] says."""
+    config, labels = scenario.config.validation, scenario.validation_labels
+    assert config is not UNSET
+    scores = linear_scores(model, scenario.validation_inputs)
+    if config.score == "accuracy":
+        return accuracy_of(scores, labels)
+    loss = LOSSES[scenario.config.model.kind]
+    return -float(loss.values(scores, loss.targets(labels, model.shape[1], model.dtype)).mean(dtype=np.float64))

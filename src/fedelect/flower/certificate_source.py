@@ -86,6 +86,10 @@ class CertificateSource:
         """No updates: peers elect by opinions alone."""
 
     @property
+    def estimator(self) -> None:
+        """No contributions: the same."""
+
+    @property
     def used(self) -> bool:
         """Whether there is a certificate."""
         return len(self.chain) > 0

@@ -46,8 +46,14 @@ def check_strategy(strategy: object, start: str) -> None:
             ) from error
 
 
-def check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -> None:
-    """Raise ConfigurationError unless a server on Flower can tell this selector what it needs."""
+def check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None, *, scored: bool = False) -> None:
+    """Raise ConfigurationError unless a server on Flower can tell this selector what it needs.
+
+    Args:
+        selector: The selector.
+        privacy: What clients promise of noisy opinions, if they add noise.
+        scored: Whether the server can score models.
+    """
     if not isinstance(selector, AbstractSelector):
         raise ConfigurationError(f"selector: got {type(selector).__name__}; allowed: a selector of fedelect.selectors")
     if "beliefs" in selector.needs:
@@ -61,7 +67,13 @@ def check_selector(selector: AbstractSelector, privacy: OpinionPrivacy | None) -
             f"{type(selector).__name__} needs {' and '.join(map(repr, missing))}, which is not supplied on Flower; "
             f"choose another selector (`fedelect selectors` lists what each needs)"
         )
-    check_fits(selector, "fa", selector_label(selector))
+    if "contributions" in selector.needs and not scored:
+        raise ConfigurationError(
+            f"{type(selector).__name__} needs 'contributions', which the server estimates by a score of models; give "
+            f"score=, a function of a model (an ArrayRecord) into a number, such as its accuracy on validation data at "
+            f"the server, or choose another selector"
+        )
+    check_fits(selector, "fa", selector_label(selector), validated=scored)
     hidden = sorted(selector.needs & ({"opinions"} | REPORTED))
     if privacy is not None and hidden:
         raise ConfigurationError(

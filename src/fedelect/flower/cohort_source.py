@@ -12,6 +12,7 @@ from flwr.app import ArrayRecord, Message
 
 from fedelect.analytics import OpinionGain, SurveyAverage
 from fedelect.errors import ConfigurationError
+from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import LOG, Answers, EarlyStop
 from fedelect.flower.opinions import Opinion, Survey, average_survey, find_opinion, list_metrics, read_survey
 from fedelect.flower.rounds import Rounds, SlotTraining
@@ -84,6 +85,10 @@ class CohortSource(Protocol):
     @property
     def sketch_seed(self) -> int | None:
         """Seed of the projection of updates; None if it takes none."""
+
+    @property
+    def estimator(self) -> ContributionEstimator | None:
+        """What estimates contributions; None if it takes none."""
 
     @property
     def used(self) -> bool:
@@ -170,6 +175,13 @@ class SelectorSource:
     def sketch_seed(self) -> int | None:
         """The selector's seed, if it needs or uses updates."""
         return self.selector.seed if "updates" in self.selector.needs | self.selector.uses else None
+
+    @property
+    def estimator(self) -> ContributionEstimator | None:
+        """By the score that was given, if the selector needs or uses contributions."""
+        score = self._settings.score
+        wanted = "contributions" in self.selector.needs | self.selector.uses
+        return ContributionEstimator(score, self.selector.seed) if wanted and score is not None else None
 
     @property
     def used(self) -> bool:

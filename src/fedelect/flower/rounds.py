@@ -12,6 +12,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 
 from fedelect.equations.sketch import make_sketch
 from fedelect.errors import ConfigurationError
+from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import (
     LOG,
     Answers,
@@ -53,6 +54,7 @@ class SlotTraining:
         seconds: Member -> seconds from sending the model to its reply, for each of its updates.
         sizes: Member -> the weight that it gave for its update, usually its number of training samples.
         updates: Member -> (64,) projection of the changes that it uploaded, summed over rounds; if asked for.
+        contributions: Member -> what it contributed, summed over rounds; None if not asked for.
         bytes_down: Bytes of models sent to members.
         bytes_up: Bytes of their updates.
         abandoned: Why the slot was given up; None if it was not.
@@ -66,6 +68,7 @@ class SlotTraining:
     seconds: dict[ClientId, list[float]] = field(default_factory=dict)
     sizes: dict[ClientId, float] = field(default_factory=dict)
     updates: dict[ClientId, Floats] = field(default_factory=dict)
+    contributions: dict[ClientId, float] | None = None
     bytes_down: int = 0
     bytes_up: int = 0
     abandoned: str | None = None
@@ -88,6 +91,7 @@ class Rounds:
         timeout_s: How long to wait for replies.
         quorum: Fewest members whose update must arrive in a round; below it the slot is given up.
         sketch_seed: Seed of the projection of updates; None if nobody asks for them.
+        estimator: Estimates contributions; None if nobody asks for them.
         evaluate_config: The config that elections among the clients are configured with; other evaluations get
             theirs from `start`.
     """
@@ -99,6 +103,7 @@ class Rounds:
     timeout_s: float
     quorum: int
     sketch_seed: int | None = None
+    estimator: ContributionEstimator | None = None
     evaluate_config: ConfigRecord
 
     def ask_to_train(
@@ -137,6 +142,7 @@ class Rounds:
                 f"in round {round_ + 1} the updates of {len(updates)} members arrived and {self.quorum} are needed"
             )
             return None, None
+        self._add_contributions(slot, round_, updates, trained)
         sound = dict(zip(updates, share_metrics(list(updates.values())), strict=True))
         refused = {client: self.grid.make_error(client, why) for client, why in odd.items()}
         shown = sound | answers.errors | refused
@@ -147,6 +153,16 @@ class Rounds:
         if arrays is not None:
             trained.model = arrays
         return arrays, metrics
+
+    def _add_contributions(
+        self, slot: int, round_: int, updates: Mapping[ClientId, Message], trained: SlotTraining
+    ) -> None:
+        """Add what each member contributed in the round, if that is asked for; before the updates are combined."""
+        if self.estimator is None:
+            return
+        found = self.estimator.estimate(trained.model, updates, trained.sizes, slot=slot, round_=round_)
+        before = trained.contributions or {}
+        trained.contributions = before | {client: before.get(client, 0.0) + gain for client, gain in found.items()}
 
     def _note_round(
         self,

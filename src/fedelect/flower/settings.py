@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from fedelect.analytics import Average, check_average
 from fedelect.errors import ConfigurationError
+from fedelect.flower.contributions import Score
 from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
@@ -89,12 +90,17 @@ class OpinionSettings:
     survey: int | float | None = None
     survey_every: int = 1
     loss: str | None = None
+    score: Score | None = None
 
     def __post_init__(self) -> None:
         if as_int("survey_every", self.survey_every) < 1:
             raise ConfigurationError(f"survey_every: got {self.survey_every}; allowed: a whole number of slots from 1")
         if self.loss == "" or not isinstance(self.loss, str | None):
             raise ConfigurationError(f"loss: got {self.loss!r}; allowed: a metric's name, or None to find it")
+        if self.score is not None and not callable(self.score):
+            raise ConfigurationError(
+                f"score: got {self.score!r}; allowed: a function of a model (an ArrayRecord), or None"
+            )
         share = isinstance(self.survey, float) and 0.0 < self.survey <= 1.0
         number = isinstance(self.survey, int) and not isinstance(self.survey, bool) and self.survey >= 1
         if self.survey is not None and not share and not number:
@@ -148,8 +154,7 @@ class OpinionSettings:
     def describe(self) -> dict[str, Any]:
         """Return the description for the run's header."""
         opinion, privacy = self.opinion, self.privacy
-        function = getattr(opinion, "__qualname__", type(opinion).__name__)
-        named = "auto" if opinion is None else opinion if isinstance(opinion, str) else function
+        named = "auto" if opinion is None else opinion if isinstance(opinion, str) else _name_function(opinion)
         return {
             "opinion": named,
             "average": self.average,
@@ -161,7 +166,12 @@ class OpinionSettings:
             "privacy": None
             if privacy is None
             else {"epsilon": privacy.epsilon, "delta": privacy.delta, "releases": privacy.releases},
+            **({} if self.score is None else {"score": _name_function(self.score)}),
         }
+
+
+def _name_function(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from fedelect.flower.opinions import list_metrics, strip_prefixes
 from fedelect.flower.rounds import SlotTraining
 from fedelect.vocabulary import UPDATE_SIZE, ClientId, Floats, Signal
 
-MEASURED: frozenset[Signal] = frozenset({"sizes", "seconds", "training_s", "upload_s", "updates"})
-"""Signals measured at the server, from training replies."""
+MEASURED: frozenset[Signal] = frozenset({"sizes", "seconds", "training_s", "upload_s", "updates", "contributions"})
+"""Signals measured at the server, from training replies; contributions only if there is a score of models."""
 
 REPORTED: frozenset[Signal] = frozenset({"loss", "loss_rms"})
 """Signals read from evaluation replies."""
@@ -77,6 +77,10 @@ class SignalTracker:
             measured["updates"] = np.full((self._sizes.size, UPDATE_SIZE), np.nan)
             for client, projected in trained.updates.items():
                 measured["updates"][client] = projected
+        if trained.contributions is not None:
+            measured["contributions"] = np.full(self._sizes.size, np.nan)
+            for client, gain in trained.contributions.items():
+                measured["contributions"][client] = gain
         signals = {name: values for name, values in measured.items() if name in self._wanted}
         if self._wanted & REPORTED and replies:
             signals |= self._read_losses(replies)

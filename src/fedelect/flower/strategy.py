@@ -16,6 +16,7 @@ from fedelect.analytics import Average
 from fedelect.errors import AvailabilityError, ConfigurationError
 from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_run_folder
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
+from fedelect.flower.contributions import Score
 from fedelect.flower.exchange import LOG
 from fedelect.flower.inner import InnerStrategy, read_setting
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
@@ -144,6 +145,7 @@ class AbstractSlotStrategy(Strategy):
             timeout_s=_TIMEOUT_S if timeout is None else timeout,
             quorum=self._settings.train_quorum,
             sketch_seed=self._source.sketch_seed,
+            estimator=self._source.estimator,
             evaluate_config=evaluate_config or ConfigRecord(),
         )
 
@@ -224,6 +226,8 @@ class GoalDirected(AbstractSlotStrategy):
             kept, the selector learns nothing.
         loss: Name of the metric in the evaluation replies that is the clients' loss, for selectors that need or use
             losses. None takes the one metric that is plainly it (loss, eval_loss and such).
+        score: Score of a model, an ArrayRecord, at the server, such as its accuracy on validation data there; for
+            selectors that need contributions. It is called for some sets of members in every round.
         survey: How many of the connected clients are asked for their opinion in a slot, drawn anew each time: a number,
             or a share such as 0.2. By default the inner strategy's `fraction_evaluate` if it is below 1, else all, but
             at most 50. The elected are asked too; only the sample enters the average, which is corrected for who was
@@ -255,6 +259,7 @@ class GoalDirected(AbstractSlotStrategy):
         trim: float = 0.2,
         quorum: float = 0.5,
         loss: str | None = None,
+        score: Score | None = None,
         survey: int | float | None = None,
         survey_every: int = 1,
         train_quorum: int = 1,
@@ -282,6 +287,7 @@ class GoalDirected(AbstractSlotStrategy):
             survey=survey,
             survey_every=survey_every,
             loss=loss,
+            score=score,
         )
         if selector is None:
             if budget is None:
@@ -292,7 +298,7 @@ class GoalDirected(AbstractSlotStrategy):
         if budget is not None or clients is not None:
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
         self._auto = None
-        check_selector(selector, privacy)
+        check_selector(selector, privacy, scored=score is not None)
         if selector.needs & ASKED and survey is None and read_setting(strategy, "fraction_evaluate", 1.0) == 0.0:
             raise ConfigurationError(
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "

@@ -19,6 +19,7 @@ from fedelect.scenario.survey import SurveyConfig, SurveySample, draw_survey
 from fedelect.scenario.system import SystemConfig
 from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
 from fedelect.scenario.topology import Topology, draw_topology
+from fedelect.scenario.validation import ValidationConfig
 
 __all__ = [
     "PRESETS",
@@ -40,6 +41,7 @@ __all__ = [
     "SystemConfig",
     "Topology",
     "TopologyConfig",
+    "ValidationConfig",
     "build_scenario",
     "change_scenario",
     "draw_arrivals",

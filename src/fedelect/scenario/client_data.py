@@ -10,6 +10,7 @@ from fedelect.scenario.dataset import Dataset, Inputs
 from fedelect.scenario.flawed_data import ClientData, feature_deviations, spoil_data
 from fedelect.scenario.flaws import Flaws
 from fedelect.scenario.partition import Partition
+from fedelect.scenario.validation import HeldOut
 from fedelect.vocabulary import Ints
 
 
@@ -21,18 +22,28 @@ class WorldData(NamedTuple):
         clean: The shares without flaws; where there is none, the same arrays.
         test_inputs: (M, F) clean test data of everybody.
         test_labels: (M,).
+        validation_inputs: (V, F) held at the server; none without [validation].
+        validation_labels: (V,).
     """
 
     held: ClientData
     clean: ClientData
     test_inputs: Inputs
     test_labels: Ints
+    validation_inputs: Inputs
+    validation_labels: Ints
 
 
 def build_data(
-    config: ScenarioConfig, dataset: Dataset, partition: Partition, flaws: Flaws, *, draw: int = 0
+    config: ScenarioConfig,
+    dataset: Dataset,
+    partition: Partition,
+    flaws: Flaws,
+    validation: HeldOut | None = None,
+    *,
+    draw: int = 0,
 ) -> WorldData:
-    """Take the clients' shares out of the data set, and put in their flaws.
+    """Take the clients' shares out of the data set, and put in their flaws. The server's samples have none.
 
     Test shares are views of one array where they make up the whole, so that it is held once.
     """
@@ -53,7 +64,8 @@ def build_data(
         test_labels,
     )
     held = _put_flaws(config, dataset, clean, flaws, draw=draw)
-    return WorldData(held, clean, all_inputs, all_labels)
+    own = (dataset.inputs[:0], dataset.labels[:0]) if validation is None else (validation.inputs, validation.labels)
+    return WorldData(held, clean, all_inputs, all_labels, own[0].astype(precision), own[1])
 
 
 def rename_classes(
@@ -66,7 +78,12 @@ def rename_classes(
     )
     held = _put_flaws(config, dataset, clean, flaws, draw=draw)
     held = held._replace(train_inputs=data.held.train_inputs, test_inputs=data.held.test_inputs)
-    return WorldData(held, clean, data.test_inputs, names[data.test_labels])
+    return data._replace(
+        held=held,
+        clean=clean,
+        test_labels=names[data.test_labels],
+        validation_labels=names[data.validation_labels],
+    )
 
 
 def _put_flaws(config: ScenarioConfig, dataset: Dataset, clean: ClientData, flaws: Flaws, *, draw: int) -> ClientData:

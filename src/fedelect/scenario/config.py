@@ -20,6 +20,7 @@ from fedelect.scenario.keys import LARGEST
 from fedelect.scenario.keys import describe_key as _key
 from fedelect.scenario.survey import SurveyConfig
 from fedelect.scenario.system import SystemConfig
+from fedelect.scenario.validation import ValidationConfig
 
 LINEAR_KINDS = ("svm", "softmax")
 """Values of `model.kind` that name linear models; any other names a PyTorch module."""
@@ -205,6 +206,7 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     drift: DriftConfig | UnsetType = UNSET
     availability: AvailabilityConfig | UnsetType = UNSET
     survey: SurveyConfig | UnsetType = UNSET
+    validation: ValidationConfig | UnsetType = UNSET
 
     @property
     def special_clients(self) -> dict[str, Members]:

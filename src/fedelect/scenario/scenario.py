@@ -28,6 +28,7 @@ from fedelect.scenario.system import (
     upload_seconds,
 )
 from fedelect.scenario.topology import draw_topology
+from fedelect.scenario.validation import hold_out
 from fedelect.seeds import stream
 from fedelect.vocabulary import Cohort, Floats, Ints, Signal
 
@@ -59,6 +60,8 @@ class Scenario:
         clean_test_labels: The same for its labels.
         global_test_inputs: (M, F) clean test data of everybody, in the model's precision.
         global_test_labels: (M,).
+        validation_inputs: (V, F) samples that the server holds and no client; V = 0 without [validation].
+        validation_labels: (V,).
         client_names: N names, if the data has them.
         drifted: The world after the drift; None if the data never changes.
     """
@@ -85,6 +88,8 @@ class Scenario:
     clean_test_labels: tuple[Ints, ...]
     global_test_inputs: Inputs
     global_test_labels: Ints
+    validation_inputs: Inputs
+    validation_labels: Ints
     client_names: tuple[str, ...] | None = None
     drifted: "Scenario | None" = None
 
@@ -131,12 +136,16 @@ def build_scenario(config: ScenarioConfig, dataset: Dataset, *, draw: int = 0) -
     topology = draw_topology(config.topology, clients, seed=config.seed, draw=draw)
     flaws = draw_special(config, draw=draw)
     hard = flaws.pop("hard", ())
+    validation = None
+    if config.validation is not UNSET:
+        validation = hold_out(config.validation, dataset, seed=config.seed, draw=draw)
+        dataset = validation.rest
     if dataset.owners is None:
         partition = draw_partition(config.data, dataset, clients, seed=config.seed, draw=draw, hard=hard)
     else:
         _check_own_shares(config, dataset)
         partition = own_partition(dataset)
-    data = build_data(config, dataset, partition, flaws, draw=draw)
+    data = build_data(config, dataset, partition, flaws, validation, draw=draw)
     distances = distances_km(topology.positions_km, topology.server_km)
     theta = upload_probabilities(config.channel, distances)
     pace = draw_pace(config, distances, draw=draw)
@@ -200,6 +209,8 @@ def _as_fields(data: WorldData) -> dict[str, Any]:
         "clean_test_labels": data.clean.test_labels,
         "global_test_inputs": data.test_inputs,
         "global_test_labels": data.test_labels,
+        "validation_inputs": data.validation_inputs,
+        "validation_labels": data.validation_labels,
     }
 
 
@@ -315,6 +326,8 @@ def _freeze(scenario: Scenario) -> None:
         scenario.speeds,
         scenario.global_test_inputs,
         scenario.global_test_labels,
+        scenario.validation_inputs,
+        scenario.validation_labels,
     )
     for array in [*single, *(array for arrays in per_client for array in arrays)]:
         array.flags.writeable = False

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from fedelect.analytics import OpinionFunction, accuracy, load_opinion
 from fedelect.atlas import Atlas, AtlasEngine
@@ -85,7 +86,7 @@ class Plan:
         elif spec.make in _WITH_SCENARIO.values():
             extras = {"scenario": scenario}
         selector = spec.build(clients=scenario.clients, budget=scenario.budget, seed=seed, **extras)
-        check_fits(selector, self.framework, spec.text)
+        check_fits(selector, self.framework, spec.text, validated=scenario.config.validation is not UNSET)
         return selector
 
     def draw(self, trial: int) -> int:

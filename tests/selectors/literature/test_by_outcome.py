@@ -1,21 +1,23 @@
 """Selectors by contributions, failures, speed with fair shares, and channels: formulas by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.selectors.literature.vectors import load_vectors
 
 from fedelect.errors import ConfigurationError
-from fedelect.selectors import BestChannel, E3cs, FairUcb, GreedyFed, SFedAvg
+from fedelect.selectors import AbstractSelector, BestChannel, E3cs, FairUcb, GreedyFed, SFedAvg
 from fedelect.selectors.literature.e3cs import allocate_chances
 from fedelect.vocabulary import UPDATE_SIZE, Feedback, Selection
 
 NAN = float("nan")
 
 
-def open_slot(selector: E3cs, slot: int, cohort: tuple[int, ...], chances: tuple[float, ...]) -> Selection:
+def open_slot(selector: AbstractSelector, slot: int, cohort: tuple[int, ...], chances: tuple[float, ...]) -> Selection:
     selector._slot, selector._open = slot, Selection(slot, cohort, chances)
     return selector._open
 
@@ -41,7 +43,7 @@ def test_s_fedavg_draws_by_the_softmax_of_relevance() -> None:
     assert counts / 3000 == pytest.approx(weights / weights.sum(), abs=0.03)
 
 
-@pytest.mark.parametrize(("memory", "value"), [(None, (0.4 + 0.1 - 0.2) / 3), (0.5, 0.5 * (0.5 * 0.4 + 0.05) - 0.1)])
+@pytest.mark.parametrize(("memory", "value"), [(None, (0.4 + 0.1 - 0.2) / 3), (0.5, 0.5 * (0.5 * 0.2 + 0.05) - 0.1)])
 def test_greedyfed_averages_contributions_and_takes_the_highest(memory: float | None, value: float) -> None:
     selector = GreedyFed(clients=3, budget=3, memory=memory, seed=1)
     for first in (0.4, 0.1, -0.2):
@@ -51,6 +53,21 @@ def test_greedyfed_averages_contributions_and_takes_the_highest(memory: float | 
     for _ in range(2):  # every client trains once
         alone.tell(alone.ask(), Feedback(contributions=[0.1, 0.4, -0.2, 0.3]))
     assert alone.ask().cohort == (1, 3)
+
+
+@pytest.mark.parametrize("run", load_vectors("greedyfed")["runs"], ids=["mean", "0.8", "0.3"])
+def test_greedyfed_elects_whom_the_original_code_elects(run: dict[str, Any]) -> None:
+    selector = GreedyFed(clients=run["clients"], budget=run["budget"], memory=run["memory"], seed=1)
+    first = math.ceil(
+        run["clients"] / run["budget"]
+    )  # in the original, clients are tried in the order of their numbers
+    for slot, entry in enumerate(run["slots"], 1):
+        cohort = tuple(entry["cohort"])
+        selection = open_slot(selector, slot, cohort, ()) if slot <= first else selector.ask()
+        assert selection.cohort == cohort
+        told = np.full(run["clients"], NAN)
+        told[list(cohort)] = entry["contributions"]
+        selector.tell(selection, Feedback(contributions=told))
 
 
 @given(

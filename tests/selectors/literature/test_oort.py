@@ -1,4 +1,4 @@
-"""Oort against its original code, and by hand."""
+"""Oort and PyramidFL's ranking against their original code, and by hand."""
 
 import math
 from typing import Any
@@ -7,14 +7,30 @@ import numpy as np
 import pytest
 from tests.selectors.literature.vectors import ScriptedDraws, as_signal, load_vectors, script_draws
 
-from fedelect.selectors import Oort
+from fedelect.errors import ConfigurationError
+from fedelect.selectors import Oort, PyramidFl
 from fedelect.vocabulary import Feedback
 
-VECTORS = load_vectors("oort")
+VECTORS, PYRAMID = load_vectors("oort"), load_vectors("pyramid_fl")
 
 
 @pytest.mark.parametrize("run", VECTORS["runs"], ids=["all", "blacklist"])
 def test_oort_draws_with_the_chances_of_the_original_code(run: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    compare_with_original(Oort, run, monkeypatch, "most_elections")
+
+
+@pytest.mark.parametrize("run", PYRAMID["runs"])
+def test_pyramid_fl_draws_with_the_chances_of_the_original_code_and_elects_the_fastest(
+    run: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare_with_original(PyramidFl, run, monkeypatch)
+    assert len({entry["percent"] for entry in run["slots"][1:]}) >= 2  # the pacer moved
+    assert any(entry.get("explore") for entry in run["slots"]) and any(entry.get("fill") for entry in run["slots"])
+
+
+def compare_with_original(
+    kind: type[Oort] | type[PyramidFl], run: dict[str, Any], monkeypatch: pytest.MonkeyPatch, *more: str
+) -> None:
     def draw(name: str, slot: int) -> ScriptedDraws:
         entry = run["slots"][slot - 1]
         if name in ("first", "fill"):
@@ -22,8 +38,8 @@ def test_oort_draws_with_the_chances_of_the_original_code(run: dict[str, Any], m
         return ScriptedDraws(*entry[name])
 
     script_draws(monkeypatch, ["fedelect.selectors.base", "fedelect.selectors.literature.oort"], draw)
-    settings = {name: run[name] for name in ("clients", "budget", "penalty", "window", "most_elections")}
-    selector = Oort(**settings, seed=1)
+    settings = {name: run[name] for name in ("clients", "budget", "penalty", "window", *more)}
+    selector = kind(**settings, seed=1)
     for entry in run["slots"]:
         selection = selector.ask(entry["available"])
         assert list(selection.cohort) == entry["cohort"]
@@ -86,3 +102,17 @@ def test_an_unknown_duration_is_not_punished() -> None:
     selector = Oort(clients=4, budget=2, seed=1)
     selector.tell(selector.ask(), Feedback(loss_rms=np.ones(4), sizes=np.ones(4), seconds=[np.nan] * 4))
     assert selector.ask().slot == 2 and not np.isnan(selector.utilities(2)).all()
+
+
+def test_pyramid_fl_elects_the_fastest_of_those_drawn() -> None:
+    counts = np.zeros(10)
+    for seed in range(100):
+        selector = PyramidFl(clients=10, budget=4, overcommit=2.5, seed=seed)
+        told: dict[str, Any] = {"loss_rms": np.ones(10), "sizes": np.ones(10), "upload_s": np.zeros(10)}
+        selector.tell(selector.ask(), Feedback(seconds=np.arange(10.0), training_s=np.arange(10.0), **told))
+        counts[list(selector.ask().cohort)] += 1
+    assert counts.tolist() == [100] * 4 + [0] * 6  # all ten are drawn, and the forecasts decide
+    plain = PyramidFl(clients=10, budget=4, overcommit=1.0, seed=1)
+    assert len(plain.ask([1, 3, 5, 7]).cohort) == 4
+    with pytest.raises(ConfigurationError, match="overcommit"):
+        PyramidFl(clients=10, budget=4, overcommit=0.9, seed=1)

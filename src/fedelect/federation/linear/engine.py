@@ -33,9 +33,11 @@ from fedelect.federation.train import (
     initial_model,
     linear_client_accuracies,
     linear_losses,
+    score_linear,
     validate_job,
+    watch_uploads,
 )
-from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
+from fedelect.federation.uploads import UploadSignals, make_upload, trains_locally
 from fedelect.scenario import Scenario, draw_arrivals
 from fedelect.vocabulary import Cohort, Floats, Ints
 
@@ -76,7 +78,7 @@ class _Running:
     model: Model
     arrivals: NDArray[np.bool_]
     uploads: Model
-    changes: UploadedChanges
+    signals: UploadSignals
 
     @property
     def order(self) -> _Order:
@@ -149,10 +151,7 @@ class StackedEngine:
                 running[key] = _begin(scenario, job, cohort, start)
         with np.errstate(over="ignore", invalid="ignore"):  # `as_training` reports divergence
             self._train(scenario, list(running.values()))
-        results = {
-            key: as_training(scenario, one.model, one.arrivals, updates=one.changes.projected)
-            for key, one in running.items()
-        }
+        results = {key: as_training(scenario, one.model, one.arrivals, one.signals) for key, one in running.items()}
         return [results[key] for key in keys]
 
     def scores(
@@ -204,7 +203,7 @@ class StackedEngine:
                     one.uploads[one.cohort.index(client)] = upload
             for one in running:
                 sizes = scenario.sizes[list(one.cohort)]
-                one.changes.add(one.uploads, one.model, one.arrivals[round_])
+                one.signals.add(one.uploads, one.model, one.arrivals[round_], round_)
                 one.model = aggregate(one.uploads, sizes, one.arrivals[round_], one.model)
 
 
@@ -222,8 +221,8 @@ def _backend(compiled: bool | None) -> _Backend:
 def _begin(scenario: Scenario, job: Job, cohort: Cohort, start: Model) -> _Running:
     arrivals = draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
     uploads: Any = np.zeros((len(cohort), *start.shape), dtype=start.dtype)
-    changes = UploadedChanges(scenario, len(cohort), wanted=job.updates)
-    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads, changes=changes)
+    signals = watch_uploads(scenario, job, cohort, lambda model: score_linear(scenario, model))
+    return _Running(job=job, cohort=cohort, model=start, arrivals=arrivals, uploads=uploads, signals=signals)
 
 
 def _uploads(one: _Running, client: int, round_: int) -> bool:

@@ -13,13 +13,23 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, final
 
 import numpy as np
+from msgspec import UNSET
 
 from fedelect.equations.aggregation import aggregate
 from fedelect.equations.scores import accuracy_of
 from fedelect.errors import ConfigurationError, MissingExtraError
 from fedelect.federation.linear.model import Model, Scores
-from fedelect.federation.train import ClientLosses, Job, JobKey, Training, as_training, summarise_losses
-from fedelect.federation.uploads import UploadedChanges, make_upload, trains_locally
+from fedelect.federation.train import (
+    ClientLosses,
+    Job,
+    JobKey,
+    Training,
+    as_training,
+    make_key,
+    summarise_losses,
+    watch_uploads,
+)
+from fedelect.federation.uploads import make_upload, trains_locally
 from fedelect.scenario import ModelConfig, Scenario, draw_arrivals
 from fedelect.vocabulary import Floats, Ints, as_cohort
 
@@ -97,7 +107,7 @@ class TorchEngine:
         for job in jobs:
             cohort = as_cohort(job.cohort, clients=scenario.clients)
             start = _start(job, first)
-            keys.append((cohort, start.tobytes(), job.seed, job.trial, job.slot, job.updates))
+            keys.append(make_key(job, cohort, start))
             distinct.setdefault(keys[-1], (job, start))
         with quiet_torch(self._device):
             trained = self._train_distinct(scenario, list(distinct.values()))
@@ -155,8 +165,8 @@ class TorchEngine:
             for cohort, (job, _) in zip(cohorts, jobs, strict=True)
         ]
         models = [start for _, start in jobs]
-        changes = [
-            UploadedChanges(scenario, len(cohort), wanted=job.updates)
+        signals = [
+            watch_uploads(scenario, job, cohort, lambda model: self._validate(scenario, model))
             for cohort, (job, _) in zip(cohorts, jobs, strict=True)
         ]
         for round_ in range(scenario.config.rounds_per_slot):
@@ -186,12 +196,22 @@ class TorchEngine:
                     for client, there in zip(cohort, arrived, strict=True)
                 ]
                 uploads = np.stack(received)
-                changes[index].add(uploads, start, arrived)
+                signals[index].add(uploads, start, arrived, round_)
                 models[index] = aggregate(uploads, scenario.sizes[list(cohort)], arrived, start)
         return [
-            as_training(scenario, model, arrived, updates=changed.projected)
-            for model, arrived, changed in zip(models, arrivals, changes, strict=True)
+            as_training(scenario, model, arrived, watched)
+            for model, arrived, watched in zip(models, arrivals, signals, strict=True)
         ]
+
+    def _validate(self, scenario: Scenario, model: Model) -> float:
+        """Score of a model on the server's validation samples, as [validation] says."""
+        config, labels = scenario.config.validation, scenario.validation_labels
+        assert config is not UNSET
+        scores = self._score(scenario, model, self._tensors(scenario).validation_inputs)
+        if config.score == "accuracy":
+            return accuracy_of(scores.cpu().numpy(), labels)
+        with quiet_torch(self._device), torch.no_grad():
+            return -float(self._network(scenario)[0].loss(scores, torch.tensor(labels, device=self._device)))
 
     def _score(self, scenario: Scenario, model: Model, inputs: Tensor) -> Tensor:
         """(D, C) scores of the inputs (D, F)."""

@@ -46,11 +46,17 @@ class DataTensors:
         self.test_sizes = [len(labels) for labels in scenario.test_labels]
         self._test_starts = np.cumsum([0, *self.test_sizes])
         self._global_test_inputs, self._device = scenario.global_test_inputs, device
+        self._validation_inputs = scenario.validation_inputs
 
     @cached_property
     def global_test_inputs(self) -> Tensor:
         """(M, F) clean test inputs of all clients."""
         return torch.tensor(self._global_test_inputs, device=self._device)
+
+    @cached_property
+    def validation_inputs(self) -> Tensor:
+        """(V, F) inputs that the server holds."""
+        return torch.tensor(self._validation_inputs, device=self._device)
 
     def test_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, list[int]]:
         """Test inputs of some clients, one after the other, and how many each has; None for all clients."""

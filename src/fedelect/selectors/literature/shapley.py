@@ -65,9 +65,11 @@ class GreedyFed(AbstractSelector):
     First every client trains once. Then the K clients with the highest mean contribution are elected; the contribution
     is the truncated GTG-Shapley value (Liu et al., ACM Trans. Intell. Syst. Technol. 2022) of a member in a slot, which
     the driver estimates on a validation share at the server. The mean is over all slots in which the client trained
-    or, with `memory` below 1, memory * old + (1 - memory) * new.
+    or, with `memory`, memory * old + (1 - memory) * new, from 0 on, as in the public code.
 
-    Differs from the original: none known, but for exact ties, which a hash of the seed breaks.
+    Differs from the original: groups of the first slots are drawn, and exact ties are broken, by a hash of the seed;
+    models are scored by what the scenario's [validation] says, accuracy unless it is "loss", where the original takes
+    the loss.
 
     Args:
         clients: N.
@@ -98,7 +100,7 @@ class GreedyFed(AbstractSelector):
         told = members[~np.isnan(feedback.contributions[members])]
         self.arrays["count"][told] += 1.0
         counts, old, new = self.arrays["count"][told], self.arrays["value"][told], feedback.contributions[told]
-        step = 1.0 / counts if self._keep is None else np.where(counts == 1.0, 1.0, 1.0 - self._keep)
+        step = 1.0 / counts if self._keep is None else np.full(told.size, 1.0 - self._keep)
         self.arrays["value"][told] = old + step * (new - old)
         self._mark_tried(selection)
 
