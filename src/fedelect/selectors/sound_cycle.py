@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.crossover import BLOCK, CrossoverTrial, member_effects
+from fedelect.selectors.crossover import CrossoverTrial, member_effects
 from fedelect.selectors.two_kinds import flawed_probability, score
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
 
@@ -255,7 +255,8 @@ class SoundCycle(AbstractSelector):
             return
         for name in ("banned", "out"):
             arrays[name][due] = 0.0
-        self._trial = CrossoverTrial(group, arrays["level"], start=slot + 1)
+        cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / self.budget)
+        self._trial = CrossoverTrial(group, arrays["level"], start=slot + 1, cycle=cycle)
 
     def _most_suspicious(self, slot: int) -> Mask | None:
         """(N,) the group to try next; None if it is not time, or if there is nobody to try."""
@@ -273,9 +274,8 @@ class SoundCycle(AbstractSelector):
         if size < 1 or free.size < size:
             return None
         effects = member_effects(np.array(self._cohorts), np.array(self._changes), clients=self.clients)
-        evidence = (
-            channels[0].sum(axis=0) + score(-effects, known) + score(-_mean(arrays["after"], arrays["gains"]), known)
-        )
+        after = _mean(arrays["after"], arrays["gains"])
+        evidence = channels[0].sum(axis=0) + score(-effects, known) + score(-after, known)
         group = np.zeros(self.clients, dtype=np.bool_)
         group[free[np.argsort(-evidence[free], kind="stable")[:size]]] = True
         return group
@@ -295,7 +295,7 @@ class SoundCycle(AbstractSelector):
         else:
             arrays["pause"][group] = 0.0
             arrays["rest"][group] = _TRIAL_REST
-            self._next_trial = slot + 1 + (2 ** min(self._acquittals, _LONGEST_REST) - 1) * BLOCK
+            self._next_trial = slot + 1 + (2 ** min(self._acquittals, _LONGEST_REST) - 1) * trial.block
             self._acquittals += 1
 
     def _read_channels(self, slot: int) -> tuple[Floats, NDArray[np.bool_]] | None:
