@@ -41,7 +41,8 @@ class CrossoverTrial:
 
     Args:
         group: (N,) the clients on trial.
-        reference: (N,) level of opinion of each client at the start; nan where none is known.
+        reference: (N,) level of opinion of each client at the start, in slots in which it does not train; nan where
+            none is known.
         start: First slot.
         cycle: Slots in which every client trains once; a block is as long, within limits.
     """
@@ -63,9 +64,10 @@ class CrossoverTrial:
 
         Members do not count: what they gain by their own training, or pretend to, says nothing about the goal.
         """
-        self._reference = np.where(np.isnan(self._reference), opinions, self._reference)
-        changes = opinions - self._reference
-        changes[members] = math.nan
+        outside = opinions.copy()
+        outside[members] = math.nan
+        self._reference = np.where(np.isnan(self._reference), outside, self._reference)
+        changes = outside - self._reference
         known = changes[~np.isnan(changes)]
         self._shares.append(float(self.group[members].mean()))
         self._means.append(float(known.mean()) if known.size else math.nan)

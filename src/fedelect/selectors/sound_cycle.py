@@ -36,8 +36,8 @@ PAUSE, LONGEST_PAUSE, PARDON = 4.0, 32.0, 8.0
 MEMORY = 150
 """Slots from which the effect of suspects on the others is estimated."""
 
-FIRST_TRIAL = 16
-"""First slot with a trial; a trial also needs that most clients have trained twice."""
+FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
+"""No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
 
 TRIED = 0.25
 """Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
@@ -81,6 +81,7 @@ class SoundCycle(AbstractSelector):
         "rest": 0.0,  # cycles until it may be on trial again
         "opinion": math.nan,  # last one known
         "level": math.nan,  # smoothed opinion
+        "outside": math.nan,  # the same of slots in which it did not train
         "level_before": math.nan,  # when clients were first left out
     }
 
@@ -90,7 +91,7 @@ class SoundCycle(AbstractSelector):
         self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
         self._trial: CrossoverTrial | None = None
         self._acquittals = 0  # trials in a row that found nothing
-        self._next_trial = FIRST_TRIAL  # slot
+        self._next_trial = max(FIRST_TRIAL, math.ceil(FIRST_TRIAL_CYCLES * clients / budget))  # slot
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -159,21 +160,22 @@ class SoundCycle(AbstractSelector):
         """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan)."""
         arrays = self.arrays
         changes = opinions - arrays["opinion"]
-        outside = ~np.isnan(changes)
-        outside[members] = False
+        others = ~np.isnan(changes)
+        others[members] = False
         if self._cohorts:
-            outside[self._cohorts[-1]] = False
-        change = float(changes[outside].mean()) if outside.any() else math.nan
+            others[self._cohorts[-1]] = False
+        change = float(changes[others].mean()) if others.any() else math.nan
         gains = changes[members] - change
         known = members[~np.isnan(gains)]
         gains = gains[~np.isnan(gains)]
         after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
         for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
             arrays[name][known] = _FORGET * arrays[name][known] + values
-        level = np.where(
-            np.isnan(arrays["level"]), opinions, (1 - _LEVEL_STEP) * arrays["level"] + _LEVEL_STEP * opinions
-        )
-        self._update_known("level", level)
+        outside = opinions.copy()
+        outside[members] = math.nan
+        for name, values in (("level", opinions), ("outside", outside)):
+            step = np.where(np.isnan(arrays[name]), 1.0, _LEVEL_STEP)
+            self._update_known(name, step * values + (1.0 - step) * np.nan_to_num(arrays[name]))
         self._update_known("opinion", opinions)
         return change
 
@@ -256,7 +258,7 @@ class SoundCycle(AbstractSelector):
         for name in ("banned", "out"):
             arrays[name][due] = 0.0
         cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / self.budget)
-        self._trial = CrossoverTrial(group, arrays["level"], start=slot + 1, cycle=cycle)
+        self._trial = CrossoverTrial(group, arrays["outside"], start=slot + 1, cycle=cycle)
 
     def _most_suspicious(self, slot: int) -> Mask | None:
         """(N,) the group to try next; None if it is not time, or if there is nobody to try."""
@@ -269,7 +271,7 @@ class SoundCycle(AbstractSelector):
         size = round(TRIED * np.count_nonzero(inside))
         most = min(self.clients // 2 - np.count_nonzero(~inside), np.count_nonzero(inside) - self.budget)
         known = arrays["gains"] > 0.0
-        free = np.flatnonzero(inside & known & (arrays["rest"] == 0.0))
+        free = self._shuffle(np.flatnonzero(inside & known & (arrays["rest"] == 0.0)), slot, "trial")
         size = min(size, most)
         if size < 1 or free.size < size:
             return None
