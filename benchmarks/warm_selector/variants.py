@@ -1,6 +1,7 @@
 """`SoundCycle` with fewer signals, to see what each adds, and told lies, to see what they earn."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -22,23 +23,23 @@ class OpinionsAlone(SoundCycle):
 
 
 class Lied(SoundCycle):
-    """Told lies by the first `liars` clients.
+    """Told lies by some clients.
 
     Args:
         clients: N.
         budget: K.
         seed: The selector's seed.
-        liars: How many lie; with 0 all are honest.
+        liars: Those who lie.
         lie: "praise" (opinion 1 of a cohort with oneself, 0 of others), "blame" (0 of cohorts without oneself) or
             "no-loss" (a loss of 0).
     """
 
-    def __init__(self, *, clients: int, budget: int, seed: int, liars: int = 0, lie: str = "praise") -> None:
+    def __init__(self, *, clients: int, budget: int, seed: int, liars: Sequence[int] = (), lie: str = "praise") -> None:
         super().__init__(clients=clients, budget=budget, seed=seed)
-        self.liars, self.lie = liars, lie
+        self.liars, self.lie = np.array(liars, dtype=np.int64), lie
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
-        liars, members = np.arange(self.liars), list(selection.cohort)
+        liars, members = self.liars, list(selection.cohort)
         opinions, loss = feedback.opinions, feedback.loss
         if self.lie == "no-loss" and loss is not None:
             loss = loss.copy()
