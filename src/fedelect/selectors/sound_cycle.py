@@ -39,8 +39,9 @@ MEMORY = 150
 FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
 """No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
 
-TRIED = 0.25
-"""Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
+TRIED, UNTRIED = 0.25, 2.0
+"""Share of the clients that are in, the most suspicious ones, that a trial tries as a group. And own gain, in
+deviations above the others, at which a client is never tried: it has what the model lacks."""
 
 _FORGET = 0.9  # weight that readings keep with each new one of the same client
 _LOSS_STEP = 0.6  # weight of a new loss
@@ -265,13 +266,16 @@ class SoundCycle(AbstractSelector):
         arrays = self.arrays
         inside = arrays["out"] == 0.0
         by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0)
-        channels = self._read_channels(slot) if slot >= self._next_trial and not by_points.any() else None
+        if slot < self._next_trial or by_points.any() or arrays["losses"].any():  # losses are better witnesses
+            return None
+        channels = self._read_channels(slot)
         if channels is None:
             return None
         size = round(TRIED * np.count_nonzero(inside))
         most = min(self.clients // 2 - np.count_nonzero(~inside), np.count_nonzero(inside) - self.budget)
         known = arrays["gains"] > 0.0
-        free = self._shuffle(np.flatnonzero(inside & known & (arrays["rest"] == 0.0)), slot, "trial")
+        needed = self._excess_gains(inside) >= UNTRIED
+        free = self._shuffle(np.flatnonzero(inside & known & ~needed & (arrays["rest"] == 0.0)), slot, "trial")
         size = min(size, most)
         if size < 1 or free.size < size:
             return None
