@@ -75,7 +75,7 @@ def rare(slot: int, cohort: list[int], told: Told) -> None:
 def test_clients_that_are_alike_have_equal_turns() -> None:
     _, cohorts, out = play(100)
     assert not any(out)
-    assert set(counts(cohorts).tolist()) == {100 * K / N}
+    assert np.abs(counts(cohorts) - 100 * K / N).max() <= 2  # those on trial make up for turns that they missed
 
 
 def test_clients_whose_data_is_not_learnt_are_left_out() -> None:
@@ -97,7 +97,7 @@ def test_honest_clients_with_high_losses_are_not_left_out(world: Change) -> None
     for seed in range(3):
         _, cohorts, out = play(80, world, seed=seed)
         assert not any(out)
-        assert set(counts(cohorts).tolist()) == {80 * K / N}
+        assert np.abs(counts(cohorts) - 80 * K / N).max() <= 2
 
 
 def test_nobody_is_left_out_before_all_could_have_trained_twice() -> None:
@@ -112,7 +112,7 @@ def test_clients_whose_flaw_is_mended_return_one_by_one() -> None:
 
     _, _, out = play(300, mended)
     assert len(out[39]) == 5
-    assert len(out[-1]) <= 1  # pauses grow, and new readings must outweigh the old ones
+    assert len(out[-1]) <= 2  # pauses grow, and new readings must outweigh the old ones
 
 
 def test_those_whose_opinion_falls_when_they_are_left_out_are_acquitted() -> None:
@@ -155,26 +155,85 @@ def test_lies_do_not_gain_more_than_equal_turns(liars: int) -> None:
         told["loss"][:liars] *= 0.0
 
     for lie in (praise, no_loss):
-        _, cohorts, _ = play(100, lie)
-        assert counts(cohorts)[:liars].mean() <= 1.1 * 100 * K / N
+        runs = [play(100, lie, seed=seed)[1] for seed in range(4)]
+        assert np.mean([counts(cohorts)[:liars].mean() for cohorts in runs]) <= 1.1 * 100 * K / N
 
 
 def test_when_too_few_others_are_there_those_left_out_fill_the_cohort() -> None:
     selector, _, out = play(60, not_learnt)
-    there = [*out[-1][:3], *np.flatnonzero(~MINORITY)[: K - 1].tolist()]
+    waiting = [client for client in out[-1] if selector.arrays["wait"][client] > 0][:2]
+    there = [*waiting, *np.flatnonzero(~MINORITY)[: K - 1].tolist()]
     cohort = selector.ask(there).cohort
-    assert set(there[3:]) < set(cohort) and len(set(cohort) & set(out[-1])) == 1
+    assert len(waiting) == 2 and set(there[2:]) < set(cohort) and len(set(cohort) & set(waiting)) == 1
+
+
+def harmful() -> Change:
+    """Nobody tells losses. The model is worse for everybody, the more of the minority trained lately."""
+    recent = [0.0]
+
+    def change(slot: int, cohort: list[int], told: Told) -> None:
+        recent.append(0.7 * recent[-1] + 0.3 * float(MINORITY[cohort].mean()))
+        told["loss"][:] = np.nan
+        told["opinions"][cohort] -= 0.02 * MINORITY[cohort]
+        told["opinions"] -= 0.4 * recent[-1]
+
+    return change
+
+
+def test_a_trial_finds_harmful_clients_from_opinions_alone() -> None:
+    outs = [play(90, harmful(), seed=seed)[2][-1] for seed in range(6)]
+    assert all(len(out) <= N / 2 for out in outs)
+    assert np.mean([MINORITY[list(out)].sum() for out in outs]) >= 0.5 * MINORITY.sum()
+
+
+def test_clients_that_send_back_what_they_got_are_left_out_even_if_they_are_the_majority() -> None:
+    most = np.arange(N) < 12
+
+    def worthless(slot: int, cohort: list[int], told: Told) -> None:
+        told["updates"][[client for client in cohort if most[client]]] *= 1e-9
+
+    _, cohorts, out = play(60, worthless, updates=True)
+    assert set(np.flatnonzero(most).tolist()) <= set(out[-1])
+    assert counts(cohorts[30:])[most].sum() < 0.25 * counts(cohorts[30:]).sum()
+
+
+def no_losses(slot: int, cohort: list[int], told: Told) -> None:
+    told["loss"][:] = np.nan
+
+
+def test_turns_missed_in_a_trial_are_made_up_for() -> None:
+    trials = set()
+    for seed in range(3):
+        selector, cohorts, out = play(160, no_losses, seed=seed)
+        assert not any(out)
+        assert np.abs(counts(cohorts) - 160 * K / N).max() <= 2
+        trials.add(selector.state()["memory"]["acquittals"])
+    assert min(trials) >= 1
+
+
+def test_where_losses_come_nobody_is_on_trial() -> None:
+    assert all(play(slots)[0].state()["memory"]["trial"] is None for slots in (20, 30, 45))
+
+
+def test_a_selector_restored_amid_a_trial_goes_on_exactly() -> None:
+    selector, _, _ = play(25, no_losses)
+    assert selector.state()["memory"]["trial"] is not None
+    _go_on(selector, range(26, 80), no_losses)
 
 
 def test_a_selector_restored_while_clients_are_left_out_goes_on_exactly() -> None:
     selector, _, out = play(50, not_learnt)
     assert out[-1]
+    _go_on(selector, range(51, 90), not_learnt)
+
+
+def _go_on(selector: SoundCycle, slots: range, change: Change) -> None:
     twin = SoundCycle.restore(json.loads(json.dumps(selector.state())))
-    for slot in range(51, 90):
+    for slot in slots:
         selection = selector.ask()
         assert twin.ask() == selection
         told: dict[str, Any] = signals(slot, list(selection.cohort))
-        not_learnt(slot, list(selection.cohort), told)
+        change(slot, list(selection.cohort), told)
         for one in (selector, twin):
             one.tell(selection, Feedback(**told))
         assert twin.state() == selector.state()

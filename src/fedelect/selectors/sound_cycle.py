@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
+from fedelect.selectors.crossover import CrossoverTrial, member_effects
 from fedelect.selectors.two_kinds import flawed_probability, score
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
 
@@ -35,12 +36,22 @@ PAUSE, LONGEST_PAUSE, PARDON = 4.0, 32.0, 8.0
 MEMORY = 150
 """Slots from which the effect of suspects on the others is estimated."""
 
+FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
+"""No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
+
+TRIED, UNTRIED = 0.25, 2.0
+"""Share of the clients that are in, the most suspicious ones, that a trial tries as a group. And own gain, in
+deviations above the others, at which a client is never tried: it has what the model lacks."""
+
 _FORGET = 0.9  # weight that readings keep with each new one of the same client
 _LOSS_STEP = 0.6  # weight of a new loss
 _LEVEL_STEP = 0.3  # weight of a new opinion in a client's level
 _LEAST_LOSS = 1e-3
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
 _SILENT = 4.0  # largest log ratio of lengths of updates
+_WORTHLESS = 1e-3  # length of an update, in units of the longest of its cohort, that adds nothing to the model
+_TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
+_LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
 
 class SoundCycle(AbstractSelector):
@@ -50,7 +61,8 @@ class SoundCycle(AbstractSelector):
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
     initial_arrays: ClassVar[Mapping[str, float]] = {
-        "turn": 0.0,  # 1: has trained in this cycle, or is left out of it
+        "turn": 0.0,  # 1: has had its turns in this cycle, or is left out of it
+        "owed": 0.0,  # turns that it missed while on trial, and trains besides its own
         "out": 0.0,  # 1: left out
         "wait": 0.0,  # cycles until a client that is left out trains again
         "pause": 0.0,  # cycles it was last left out for
@@ -61,19 +73,26 @@ class SoundCycle(AbstractSelector):
         "loss": 0.0,  # log, smoothed
         "gains": 0.0,  # weight of the readings in `gain`
         "gain": 0.0,
+        "after": 0.0,  # opinion after its own training, minus the mean of all; weight as for `gain`
         "updates": 0.0,  # weight of the readings in `cosine` and `length`
         "cosine": 0.0,
         "length": 0.0,
+        "silent": 0.0,  # worthless updates in a row
+        "banned": 0.0,  # 1: left out by a trial
+        "rest": 0.0,  # cycles until it may be on trial again
         "opinion": math.nan,  # last one known
         "level": math.nan,  # smoothed opinion
+        "outside": math.nan,  # the same of slots in which it did not train
         "level_before": math.nan,  # when clients were first left out
     }
 
     def __init__(self, *, clients: int, budget: int, seed: int) -> None:
         super().__init__(clients=clients, budget=budget, seed=seed)
-        self._cycle = 0
         self._cohorts: list[list[int]] = []  # the last MEMORY + 1 that were told
         self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
+        self._trial: CrossoverTrial | None = None
+        self._acquittals = 0  # trials in a row that found nothing
+        self._next_trial = max(FIRST_TRIAL, math.ceil(FIRST_TRIAL_CYCLES * clients / budget))  # slot
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -81,10 +100,11 @@ class SoundCycle(AbstractSelector):
         return tuple(np.flatnonzero(self.arrays["out"]).tolist())
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        candidates = self._candidates(available)
-        first = self._shuffle(candidates[self.arrays["turn"][candidates] == 0.0], self._cycle)[: self.budget]
-        others = self._shuffle(np.setdiff1d(candidates, first), self._cycle + 1)
-        others = others[np.argsort(self.arrays["wait"][others], kind="stable")]  # those left out come last
+        candidates, resting = self._candidates(available), self._resting(slot)
+        free = (self.arrays["turn"] == 0.0) & ~resting
+        first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.budget]
+        others = self._shuffle(np.setdiff1d(candidates, first), slot, "others")
+        others = others[np.lexsort((resting[others], self.arrays["wait"][others]))]  # those left out come last
         return tuple(sorted([*first.tolist(), *others[: self.budget - first.size].tolist()])), ()
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
@@ -99,49 +119,64 @@ class SoundCycle(AbstractSelector):
         cohorts = [*self._cohorts, list(selection.cohort)][-MEMORY - 1 :]
         changes = [*self._changes, change][-MEMORY - 1 :]
         self._judge(selection.slot, cohorts, changes)
-        self._cycle += self._take_turns(members)
+        self._take_turns(members, selection.slot)
         self._cohorts, self._changes = cohorts, changes
+        if self._trial is not None:
+            self._trial.read(members, feedback.opinions)
+            self._end_trial(selection.slot, self._trial)
+        if self._trial is None:
+            self._begin_trial(selection.slot)
 
     def _abandon(self, selection: Selection) -> None:
-        self._cycle += self._take_turns(np.array(selection.cohort))
+        self._take_turns(np.array(selection.cohort), selection.slot)
 
-    def _take_turns(self, members: Ints) -> bool:
-        """Mark the members' turns; return whether a new cycle has begun."""
+    def _resting(self, slot: int) -> Mask:
+        """(N,) who sits out this slot for a trial."""
+        if self._trial is None or not self._trial.sits_out(slot):
+            return np.zeros(self.clients, dtype=np.bool_)
+        return self._trial.group
+
+    def _take_turns(self, members: Ints, slot: int) -> None:
+        """Mark the members' turns; begin a new cycle if one of them has trained in this one already."""
         arrays = self.arrays
         probed = members[arrays["out"][members] > 0.0]
         again = members[arrays["turn"][members] > 0.0]
         if again.size:  # the cycle has ended, and these are the first of the next one
-            for name in ("wait", "pardon"):
+            arrays["owed"][self._resting(slot) & (arrays["turn"] == 0.0)] += 1.0
+            for name in ("wait", "pardon", "rest"):
                 arrays[name] = np.maximum(arrays[name] - 1.0, 0.0)
             arrays["turn"] = (arrays["wait"] > 0.0).astype(np.float64)
             members = again
-        arrays["turn"][members] = 1.0
+        repaid = arrays["owed"][members] > 0.0
+        arrays["owed"][members[repaid]] -= 1.0
+        arrays["turn"][members[~repaid]] = 1.0
         arrays["pause"][probed] = np.minimum(2.0 * arrays["pause"][probed], LONGEST_PAUSE)
         arrays["wait"][probed] = arrays["pause"][probed]
-        return bool(again.size)
 
-    def _shuffle(self, clients: Ints, cycle: int) -> Ints:
-        order = stream(self.seed, "cycle", cycle).permutation(self.clients)
+    def _shuffle(self, clients: Ints, slot: int, purpose: str) -> Ints:
+        order = stream(self.seed, "cycle", slot, purpose).permutation(self.clients)
         return clients[np.argsort(order[clients])]
 
     def _read_opinions(self, members: Ints, opinions: Floats) -> float:
         """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan)."""
         arrays = self.arrays
         changes = opinions - arrays["opinion"]
-        outside = ~np.isnan(changes)
-        outside[members] = False
+        others = ~np.isnan(changes)
+        others[members] = False
         if self._cohorts:
-            outside[self._cohorts[-1]] = False
-        change = float(changes[outside].mean()) if outside.any() else math.nan
+            others[self._cohorts[-1]] = False
+        change = float(changes[others].mean()) if others.any() else math.nan
         gains = changes[members] - change
         known = members[~np.isnan(gains)]
         gains = gains[~np.isnan(gains)]
-        for name, values in (("gain", gains), ("gains", 1.0)):
+        after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
+        for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
             arrays[name][known] = _FORGET * arrays[name][known] + values
-        level = np.where(
-            np.isnan(arrays["level"]), opinions, (1 - _LEVEL_STEP) * arrays["level"] + _LEVEL_STEP * opinions
-        )
-        self._update_known("level", level)
+        outside = opinions.copy()
+        outside[members] = math.nan
+        for name, values in (("level", opinions), ("outside", outside)):
+            step = np.where(np.isnan(arrays[name]), 1.0, _LEVEL_STEP)
+            self._update_known(name, step * values + (1.0 - step) * np.nan_to_num(arrays[name]))
         self._update_known("opinion", opinions)
         return change
 
@@ -162,6 +197,8 @@ class SoundCycle(AbstractSelector):
         lengths = np.linalg.norm(rows, axis=1)
         if not lengths.any():
             return
+        silent = lengths <= _WORTHLESS * lengths.max()
+        self.arrays["silent"][members] = np.where(silent, self.arrays["silent"][members] + 1.0, 0.0)
         units = rows / np.maximum(lengths, 1e-300)[:, None]
         others = units.sum(axis=0) - units
         cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
@@ -171,43 +208,109 @@ class SoundCycle(AbstractSelector):
             self.arrays[name][members] = _FORGET * self.arrays[name][members] + values
 
     def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
-        """Leave out the suspects if the witnesses say so; let the others return."""
+        """Leave out the suspects if the witnesses say so, and those whose updates are worthless; let others return."""
         arrays = self.arrays
-        out = arrays["out"] > 0.0
         cycle = math.ceil(self.clients / self.budget)
         if slot % math.ceil(cycle / 10):  # where a cycle is long, a verdict in each tenth of it is enough
             return
-        suspects = self._find_suspects(slot)
-        if suspects is None:
-            return
-        convicted = np.zeros(self.clients, dtype=np.bool_)
-        if 0 < np.count_nonzero(suspects) <= self.clients / 2:
-            others = (arrays["trained"] >= 2.0) & ~suspects
-            points = (
-                self._ask_losses(suspects, others)
-                + self._ask_gains(suspects, others)
-                + self._ask_updates(suspects, others)
-                + _ask_goal(suspects, cohorts, changes, skip=cycle)
-            )
-            if self._misses_training(out):
-                arrays["pardon"][out] = PARDON
-            else:
-                named = suspects & (arrays["pardon"] == 0.0) & (self._excess_gains(others) < CLEARED)
-                convicted = (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
+        out = arrays["out"] > 0.0
+        convicted = self._convict(slot, cohorts, changes) | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
         new, freed = convicted & ~out, out & ~convicted
-        if new.any() and not out.any():
-            arrays["level_before"] = arrays["level"].copy()
+        if new.any():
+            self._trial = None  # its group has changed
+            if not out.any():
+                arrays["level_before"] = arrays["level"].copy()
         arrays["pause"][new] = arrays["wait"][new] = PAUSE
-        arrays["turn"][new] = 1.0
+        arrays["turn"][new], arrays["owed"][new] = 1.0, 0.0
         arrays["wait"][freed] = 0.0
         arrays["out"] = convicted.astype(np.float64)
 
-    def _find_suspects(self, slot: int) -> Mask | None:
-        """(N,) the clients that are rather flawed than sound; None as long as too few have trained twice."""
+    def _convict(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> Mask:
+        """(N,) the suspects, if the witnesses say that they are flawed."""
+        arrays = self.arrays
+        out = arrays["out"] > 0.0
+        channels = self._read_channels(slot)
+        if channels is None:
+            return out
+        nobody = np.zeros(self.clients, dtype=np.bool_)
+        suspects = flawed_probability(*channels) > 0.5
+        if not 0 < np.count_nonzero(suspects) <= self.clients / 2:
+            return nobody
+        others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
+        points = (
+            self._ask_losses(suspects, others)
+            + self._ask_gains(suspects, others)
+            + self._ask_updates(suspects, others)
+            + _ask_goal(suspects, cohorts, changes, skip=math.ceil(self.clients / self.budget))
+        )
+        if self._misses_training(out & (arrays["silent"] < 2.0)):
+            arrays["pardon"][out] = PARDON
+            return nobody
+        named = suspects & (arrays["pardon"] == 0.0) & (self._excess_gains(others) < CLEARED)
+        return (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
+
+    def _begin_trial(self, slot: int) -> None:
+        """Put the most suspicious clients on trial, or those whose time out is over."""
+        arrays = self.arrays
+        due = (arrays["banned"] > 0.0) & (arrays["wait"] == 0.0)
+        group = due if due.any() else self._most_suspicious(slot)
+        if group is None:
+            return
+        for name in ("banned", "out"):
+            arrays[name][due] = 0.0
+        cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / self.budget)
+        self._trial = CrossoverTrial(group, arrays["outside"], start=slot + 1, cycle=cycle)
+
+    def _most_suspicious(self, slot: int) -> Mask | None:
+        """(N,) the group to try next; None if it is not time, or if there is nobody to try."""
+        arrays = self.arrays
+        inside = arrays["out"] == 0.0
+        by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0)
+        if slot < self._next_trial or by_points.any() or arrays["losses"].any():  # losses are better witnesses
+            return None
+        channels = self._read_channels(slot)
+        if channels is None:
+            return None
+        size = round(TRIED * np.count_nonzero(inside))
+        most = min(self.clients // 2 - np.count_nonzero(~inside), np.count_nonzero(inside) - self.budget)
+        known = arrays["gains"] > 0.0
+        needed = self._excess_gains(inside) >= UNTRIED
+        free = self._shuffle(np.flatnonzero(inside & known & ~needed & (arrays["rest"] == 0.0)), slot, "trial")
+        size = min(size, most)
+        if size < 1 or free.size < size:
+            return None
+        effects = member_effects(np.array(self._cohorts), np.array(self._changes), clients=self.clients)
+        after = _mean(arrays["after"], arrays["gains"])
+        evidence = channels[0].sum(axis=0) + score(-effects, known) + score(-after, known)
+        group = np.zeros(self.clients, dtype=np.bool_)
+        group[free[np.argsort(-evidence[free], kind="stable")[:size]]] = True
+        return group
+
+    def _end_trial(self, slot: int, trial: CrossoverTrial) -> None:
+        """Leave the group out if it was harmful; acquit it if it was not; else go on."""
+        outcome, arrays = trial.judge(slot), self.arrays
+        if outcome == "undecided":
+            return
+        group, self._trial = trial.group, None
+        if outcome == "harmful":
+            for name, value in (("banned", 1.0), ("out", 1.0), ("turn", 1.0), ("owed", 0.0)):
+                arrays[name][group] = value
+            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], 2.0 * PAUSE, LONGEST_PAUSE)
+            arrays["wait"][group] = arrays["pause"][group]
+            self._acquittals, self._next_trial = 0, slot + 1
+        else:
+            arrays["pause"][group] = 0.0
+            arrays["rest"][group] = _TRIAL_REST
+            self._next_trial = slot + 1 + (2 ** min(self._acquittals, _LONGEST_REST) - 1) * trial.block
+            self._acquittals += 1
+
+    def _read_channels(self, slot: int) -> tuple[Floats, NDArray[np.bool_]] | None:
+        """(C, N) scores and which are known; None as long as too few clients have trained twice."""
         arrays = self.arrays
         judged = arrays["trained"] >= 2.0
         if slot < FIRST_VERDICT or np.count_nonzero(judged) < max(4.0, 0.7 * np.count_nonzero(arrays["trained"])):
             return None
+        judged &= arrays["silent"] < 2.0
         channels = [
             (arrays["loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
             (arrays["loss"] - arrays["first_loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
@@ -223,7 +326,7 @@ class SoundCycle(AbstractSelector):
                 known.append(which)
         if not scores:
             return None
-        return flawed_probability(np.array(scores), np.array(known)) > 0.5
+        return np.array(scores), np.array(known)
 
     def _ask_losses(self, suspects: Mask, others: Mask) -> int:
         """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell."""
@@ -283,17 +386,23 @@ class SoundCycle(AbstractSelector):
 
     def _memory(self) -> dict[str, Any]:
         return {
-            "cycle": self._cycle,
             "told": len(self._changes),
             "cohorts": pack(np.array(self._cohorts, dtype=np.int64), "<i8"),
             "changes": pack(np.array(self._changes), "<f8"),
+            "trial": None if self._trial is None else self._trial.state(),
+            "acquittals": self._acquittals,
+            "next_trial": self._next_trial,
         }
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._cycle, told = as_int("cycle", memory["cycle"]), as_int("told", memory["told"])
+        told = as_int("told", memory["told"])
         cohorts = unpack(memory["cohorts"], "<i8", size=told * self.budget, what="cohorts")
         self._cohorts = cohorts.reshape(told, self.budget).tolist()
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
+        trial = memory["trial"]
+        self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
+        self._acquittals = as_int("acquittals", memory["acquittals"])
+        self._next_trial = as_int("next_trial", memory["next_trial"])
 
 
 def _mean(total: Floats, weight: Floats) -> Floats:

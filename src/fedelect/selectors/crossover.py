@@ -1,0 +1,173 @@
+"""A crossover trial: some clients sit out every other block of slots, and everybody's opinions say what that did.
+
+What one client does to the model is below the noise of a slot. What leaving a group out does is not: the average
+opinion of all clients answers within a few slots. A trial has blocks without the group, with it, without it, and so
+on. The average opinion of those who do not train is regressed on a line in time and on the group's recent share of the
+cohorts. Learning curves flatten, and a curve that flattens lies above a line in the middle: with three blocks, where
+the group is in, so that the trend speaks for it. With more blocks a parabola takes the place of the line.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.rules import pack, unpack
+from fedelect.vocabulary import Floats, Ints, as_int
+
+Mask = NDArray[np.bool_]
+Outcome = Literal["undecided", "harmful", "acquitted"]
+
+FEWEST_BLOCKS, MOST_BLOCKS = 3, 6
+"""Blocks before the first verdict, and those after which a group that is not found harmful is acquitted."""
+
+SHORTEST_BLOCK, LONGEST_BLOCK = 6, 10
+"""Slots: enough for the model to forget the cohorts before it, and for an average over noise; in between, a cycle."""
+
+HARMFUL = -1.8
+"""Ratio of the effect of the group's share to its standard error, at which it counts as harmful."""
+
+LEAST_BENEFIT = 0.01
+"""Rise of the average opinion, in units of opinion, below which leaving a group out is not worth it."""
+
+UPHEAVAL = 0.2
+"""Fall of the average opinion in one slot that no cohort explains: the world has changed, and the trial is void."""
+
+_RECENT = 0.7  # weight that the share of the slots before keeps: the model forgets a cohort in a few slots
+_RIDGE = 3.0  # variance of a slot's change in units of the variance of one client's effect
+
+
+class CrossoverTrial:
+    """One trial of one group.
+
+    Args:
+        group: (N,) the clients on trial.
+        reference: (N,) level of opinion of each client at the start, in slots in which it does not train; nan where
+            none is known.
+        start: First slot.
+        cycle: Slots in which every client trains once; a block is as long, within limits.
+    """
+
+    def __init__(self, group: Mask, reference: Floats, *, start: int, cycle: int) -> None:
+        self.group, self.start = group, start
+        self.block = min(max(cycle, SHORTEST_BLOCK), LONGEST_BLOCK)
+        self._reference = reference.copy()
+        self._judged = 0  # blocks
+        self._shares: list[float] = []
+        self._means: list[float] = []
+
+    def sits_out(self, slot: int) -> bool:
+        """Whether the group does not train in this slot, if others are there."""
+        return (slot - self.start) // self.block % 2 == 0
+
+    def read(self, members: Ints, opinions: Floats) -> None:
+        """Read a slot: the group's share of the cohort, and the opinions of those who did not train.
+
+        Members do not count: what they gain by their own training, or pretend to, says nothing about the goal.
+        """
+        outside = opinions.copy()
+        outside[members] = math.nan
+        self._reference = np.where(np.isnan(self._reference), outside, self._reference)
+        changes = outside - self._reference
+        known = changes[~np.isnan(changes)]
+        self._shares.append(float(self.group[members].mean()))
+        self._means.append(float(known.mean()) if known.size else math.nan)
+
+    def judge(self, slot: int) -> Outcome:
+        """Judge at the end of a block.
+
+        Args:
+            slot: The last slot that was read.
+        """
+        blocks = (slot - self.start + 1) // self.block
+        if blocks < FEWEST_BLOCKS or blocks == self._judged:
+            return "undecided"
+        self._judged = blocks
+        if np.nanmin(np.diff(self._means), initial=0.0) < -UPHEAVAL:
+            return "acquitted"
+        share = float(self.group.mean())
+        shares = smooth_shares(np.array(self._shares), before=share)
+        slope, ratio = share_effect(np.array(self._means), shares, bends=blocks > FEWEST_BLOCKS)
+        if ratio < HARMFUL and -slope * share > LEAST_BENEFIT:
+            return "harmful"
+        return "acquitted" if ratio >= 0.0 or blocks >= MOST_BLOCKS else "undecided"
+
+    def state(self) -> dict[str, Any]:
+        """Return the trial as JSON-able values."""
+        return {
+            "start": self.start,
+            "block": self.block,
+            "judged": self._judged,
+            "slots": len(self._means),
+            "group": pack(self.group.astype(np.float64), "<f8"),
+            "reference": pack(self._reference, "<f8"),
+            "shares": pack(np.array(self._shares), "<f8"),
+            "means": pack(np.array(self._means), "<f8"),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any], *, clients: int) -> "CrossoverTrial":
+        """Continue from a saved state."""
+        group = unpack(state["group"], "<f8", size=clients, what="group") > 0.0
+        reference = unpack(state["reference"], "<f8", size=clients, what="reference")
+        start, block = as_int("start", state["start"]), as_int("block", state["block"])
+        trial = cls(group, reference, start=start, cycle=block)
+        trial._judged, slots = as_int("judged", state["judged"]), as_int("slots", state["slots"])
+        trial._shares = unpack(state["shares"], "<f8", size=slots, what="shares").tolist()
+        trial._means = unpack(state["means"], "<f8", size=slots, what="means").tolist()
+        return trial
+
+
+def smooth_shares(shares: Floats, *, before: float) -> Floats:
+    """(T,) exponentially weighted mean of the shares (T,) up to each slot, beginning with `before`."""
+    smoothed, level = np.empty(shares.size), before
+    for slot, share in enumerate(shares):
+        level = _RECENT * level + (1.0 - _RECENT) * float(share)
+        smoothed[slot] = level
+    return smoothed
+
+
+def share_effect(means: Floats, shares: Floats, *, bends: bool) -> tuple[float, float]:
+    """Slope of `means` (T,) over `shares` (T,), a trend taken out, and its ratio to its standard error.
+
+    Least squares; slots with a mean of nan do not count. Both are 0 if they cannot be told.
+
+    Args:
+        means: Average opinion in each slot.
+        shares: Smoothed share of the group in the cohorts.
+        bends: Whether the trend is a parabola rather than a line.
+    """
+    known = ~np.isnan(means)
+    count = int(np.count_nonzero(known))
+    if count < 8:
+        return 0.0, 0.0
+    trend = np.vander(np.linspace(-1.0, 1.0, means.size)[known], 3 if bends else 2)
+    share, mean = (values - trend @ np.linalg.lstsq(trend, values)[0] for values in (shares[known], means[known]))
+    power = float(share @ share)
+    if power < 1e-6:
+        return 0.0, 0.0
+    slope = float(share @ mean) / power
+    variance = float(((mean - slope * share) ** 2).sum()) / (count - trend.shape[1] - 1)
+    return slope, slope / math.sqrt(variance / power + 1e-18)
+
+
+def member_effects(cohorts: Ints, changes: Floats, *, clients: int) -> Floats:
+    """(N,) estimated effect of each client's training on the average opinion of others, by ridge regression.
+
+    Args:
+        cohorts: (T, K).
+        changes: (T,) of the average opinion in these slots; nan where it is not known.
+        clients: N.
+    """
+    known = ~np.isnan(changes)
+    cohorts, changes = cohorts[known], changes[known]
+    if not changes.size:
+        return np.zeros(clients)
+    members = np.zeros((changes.size, clients))
+    np.put_along_axis(members, cohorts, 1.0, axis=1)
+    members -= members.mean(axis=0)
+    kernel = members @ members.T + _RIDGE * np.eye(changes.size)
+    effects: Floats = members.T @ np.linalg.solve(kernel, changes - changes.mean())
+    return effects

@@ -1,0 +1,135 @@
+"""A crossover trial against a literal least squares fit, and in made-up runs with and without an effect."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.api import OLS  # an independent implementation
+
+from fedelect.seeds import stream
+from fedelect.selectors.crossover import (
+    LONGEST_BLOCK,
+    MOST_BLOCKS,
+    SHORTEST_BLOCK,
+    CrossoverTrial,
+    member_effects,
+    share_effect,
+    smooth_shares,
+)
+from fedelect.vocabulary import Floats
+
+N, K, BLOCK = 24, 4, 6
+GROUP = np.arange(N) < 6
+
+
+def play(effect: float, *, noise: float, seed: int = 1, trend: float = 0.0, slots: int = MOST_BLOCKS * BLOCK) -> str:
+    """The outcome where each slot's model loses `effect` for each unit of the group's recent share."""
+    trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=11, cycle=BLOCK)
+    share, outcome = float(GROUP.mean()), "undecided"
+    for slot in range(11, 11 + slots):
+        pool = np.flatnonzero(~GROUP) if trial.sits_out(slot) else np.arange(N)
+        rng = stream(seed, "made up", slot)
+        members = np.sort(rng.choice(pool, K, replace=False))
+        share = 0.7 * share + 0.3 * float(GROUP[members].mean())
+        level = 0.7 - effect * share + noise * rng.standard_normal() - trend * np.exp(-slot / 15)
+        trial.read(members, level + 0.02 * rng.standard_normal(N))
+        trial = CrossoverTrial.restore(json.loads(json.dumps(trial.state())), clients=N)
+        outcome = trial.judge(slot)
+        if outcome != "undecided":
+            break
+    return outcome
+
+
+def test_a_group_that_harms_is_found() -> None:
+    found = [play(0.4, noise=0.03, seed=seed) for seed in range(20)]
+    assert found.count("harmful") >= 17
+
+
+def test_a_group_without_effect_or_with_a_good_one_is_acquitted() -> None:
+    without = [play(0.0, noise=0.03, seed=seed) for seed in range(40)]
+    assert without.count("harmful") <= 6
+    assert {play(-0.4, noise=0.03, seed=seed) for seed in range(20)} == {"acquitted"}
+
+
+@pytest.mark.parametrize("trend", [0.1, 0.3, 0.6])
+def test_a_learning_curve_that_flattens_is_not_taken_for_harm(trend: float) -> None:
+    assert {play(0.0, noise=0.0, trend=trend, seed=seed) for seed in range(5)} == {"acquitted"}
+
+
+def test_an_effect_too_small_to_matter_is_not_harm() -> None:
+    assert play(0.02, noise=0.0001) == "acquitted"
+    assert play(0.2, noise=0.0001) == "harmful"
+
+
+def test_a_trial_is_void_if_the_world_changes() -> None:
+    trial, slots = CrossoverTrial(GROUP, np.full(N, 0.6), start=1, cycle=BLOCK), range(1, 3 * BLOCK + 1)
+    for slot in slots:
+        pool = np.flatnonzero(~GROUP) if trial.sits_out(slot) else np.arange(N)
+        fall = 0.3 if BLOCK < slot <= 2 * BLOCK else 0.0  # as if the group did it
+        trial.read(pool[:K], np.full(N, 0.7 - fall) + 0.01 * stream(1, "void", slot).standard_normal(N))
+    assert trial.judge(slots[-1]) == "acquitted"
+
+
+def test_members_and_what_they_say_do_not_count() -> None:
+    trials = [CrossoverTrial(GROUP, np.full(N, 0.5), start=1, cycle=BLOCK) for _ in range(2)]
+    for slot in range(1, 20):
+        members = np.array([(4 * slot + i) % N for i in range(K)])
+        opinions = 0.5 + 0.01 * stream(3, "opinions", slot).standard_normal(N)
+        trials[0].read(members, opinions)
+        opinions[members] = 1.0
+        trials[1].read(members, opinions)
+    assert trials[0].state() == trials[1].state()
+
+
+def test_the_group_sits_out_every_other_block_beginning_with_the_first() -> None:
+    trial = CrossoverTrial(GROUP, np.full(N, 0.5), start=5, cycle=7)
+    assert [trial.sits_out(slot) for slot in range(5, 26)] == [True] * 7 + [False] * 7 + [True] * 7
+    assert CrossoverTrial(GROUP, np.full(N, 0.5), start=5, cycle=2).block == SHORTEST_BLOCK
+    assert CrossoverTrial(GROUP, np.full(N, 0.5), start=5, cycle=200).block == LONGEST_BLOCK
+
+
+@given(st.integers(10, 60), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_the_effect_of_the_share_is_that_of_ordinary_least_squares(slots: int, bends: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shares, means = rng.random(slots), rng.random(slots)
+    means[rng.random(slots) < 0.1] = np.nan
+    known = ~np.isnan(means)
+    slope, ratio = share_effect(means, shares, bends=bends)
+    if np.count_nonzero(known) < 8:
+        assert (slope, ratio) == (0.0, 0.0)
+        return
+    time = np.arange(slots, dtype=np.float64)
+    columns = [shares, np.ones(slots), time, time**2][: 4 if bends else 3]
+    fit = OLS(means[known], np.column_stack(columns)[known]).fit()
+    assert slope == pytest.approx(fit.params[0], rel=1e-6, abs=1e-9)
+    assert ratio == pytest.approx(fit.tvalues[0], rel=1e-6, abs=1e-9)
+
+
+def test_shares_are_averaged_with_falling_weights() -> None:
+    shares = np.array([1.0, 0.0, 0.5])
+    assert smooth_shares(shares, before=0.2) == pytest.approx([0.44, 0.308, 0.3656])
+
+
+@given(st.integers(2, 12), st.integers(0, 10**6))
+@settings(max_examples=30, deadline=None)
+def test_effects_of_members_are_the_ridge_solution(slots: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cohorts = np.array([rng.choice(N, K, replace=False) for _ in range(slots)])
+    changes = rng.standard_normal(slots)
+    literal: Floats = np.zeros((slots, N))
+    for slot, cohort in enumerate(cohorts):
+        literal[slot, cohort] = 1.0
+    centred = literal - literal.mean(axis=0)
+    expected = np.linalg.solve(centred.T @ centred + 3.0 * np.eye(N), centred.T @ (changes - changes.mean()))
+    assert member_effects(cohorts, changes, clients=N) == pytest.approx(expected, abs=1e-9)
+    with_unknown = member_effects(np.vstack([cohorts, cohorts[:1]]), np.append(changes, np.nan), clients=N)
+    assert with_unknown == pytest.approx(expected, abs=1e-9)
+
+
+def test_nothing_known_says_nothing() -> None:
+    assert share_effect(np.full(20, np.nan), np.zeros(20), bends=False) == (0.0, 0.0)
+    assert share_effect(np.arange(20.0), np.full(20, 0.3), bends=True) == (0.0, 0.0)
+    assert not member_effects(np.zeros((2, K), dtype=np.int64), np.full(2, np.nan), clients=N).any()
