@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.chain import HISTORY_LIMIT
 from fedelect.protocol.effects import Record
 from fedelect.protocol.fields import Reader, Writer
 from fedelect.protocol.gossip import Entry
@@ -111,8 +112,7 @@ def _write_certificate(writer: Writer, certificate: Certificate) -> None:
 
 
 def _read_certificate(reader: Reader) -> Certificate:
-    statement = _read_statement(reader)
-    return Certificate(statement, reader.many(lambda: (reader.u32(), reader.blob()), at_least=8))
+    return Certificate(_read_statement(reader), reader.signatures())
 
 
 def _write_two_values(writer: Writer, proof: TwoValues | ImpossibleMove) -> None:
@@ -217,7 +217,8 @@ def _write_history(writer: Writer, message: HistoryMessage) -> None:
 
 
 def _read_history(reader: Reader) -> HistoryMessage:
-    return HistoryMessage(*_read_header(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
+    header = _read_header(reader)
+    return HistoryMessage(*header, reader.many(lambda: _read_certificate(reader), at_least=90, at_most=HISTORY_LIMIT))
 
 
 def _write_appraisal(writer: Writer, appraisal: Appraisal) -> None:
