@@ -65,10 +65,19 @@ class Strangers:
         kinds: What they do, in turn; some of `KINDS`.
         rate: New connections a second and address.
         count: Connections to each address; the process then holds those that are still open. 0 for no end.
+        wrap: Prefix of the command, as in `PeerProcess`.
     """
 
-    def __init__(self, addresses: Sequence[str], kinds: Sequence[str], *, rate: float, count: int = 0) -> None:
-        self._command = [sys.executable, __file__, "--as-strangers", ",".join(addresses), ",".join(kinds)]
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        kinds: Sequence[str],
+        *,
+        rate: float,
+        count: int = 0,
+        wrap: tuple[str, ...] = (),
+    ) -> None:
+        self._command = [*wrap, sys.executable, __file__, "--as-strangers", ",".join(addresses), ",".join(kinds)]
         self._command += [str(rate), str(count)]
         self.opened = 0
 
