@@ -85,12 +85,16 @@ class Strangers:
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
+        self._read_line()  # they are there
         return self
+
+    def _read_line(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.readline()
 
     def wait(self) -> None:
         """Wait until `count` connections to each address have been opened."""
-        assert self._process.stdout is not None
-        self._process.stdout.readline()
+        self._read_line()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -113,6 +117,8 @@ async def _stranger(address: str, kind: str, context: ssl.SSLContext) -> None:
             if kind == "garbage":
                 writer.write(os.urandom(64))
             for byte in b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" if kind == "slow" else b"":
+                if writer.is_closing():
+                    break
                 writer.write(bytes((byte,)))
                 await asyncio.sleep(1.0)
             await asyncio.wait_for(reader.read(), LONGEST_S)
@@ -126,6 +132,7 @@ async def _be_strangers(addresses: Sequence[str], kinds: Sequence[str], rate: fl
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     over = loop.run_in_executor(None, sys.stdin.read)
     tasks: set[asyncio.Task[None]] = set()
+    print("ready", flush=True)
     began, opened, told = loop.time(), 0, False
     while not over.done():
         due = int((loop.time() - began) * rate)

@@ -44,6 +44,7 @@ class Soak:
         self._seed, self._keep = seed, keep
         self._without_network = missing_tools()
         self._began = time.monotonic()
+        self.longest_mend_s = 0.0
         self.counts: Counter[str] = Counter()
         self.broken: list[str] = []
 
@@ -62,6 +63,7 @@ class Soak:
         """Print the counts."""
         minutes = (time.monotonic() - self._began) / 60.0
         say(f"seed {self._seed}, {minutes:.1f} minutes; {_listed(self.counts)}")
+        say(f"all links up again after a fault: {self.longest_mend_s:.1f} s at the longest")
         for name, why in (("partition, blackout and loss", self._without_network), ("loss", missing_loss())):
             if why:
                 say(f"left out, {name}: {why}")
@@ -91,6 +93,7 @@ class Soak:
             self.counts["episodes"] += 1
         finally:
             self.counts += run.counts
+            self.longest_mend_s = max(self.longest_mend_s, run.longest_mend_s)
             if run.broken:
                 shutil.copytree(folder, self._keep / f"seed{self._seed}-episode{number}", dirs_exist_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
@@ -115,7 +118,8 @@ def main() -> None:
     parser.add_argument("--episode", type=int, help="play this one only")
     parser.add_argument("--keep", type=Path, default=Path("runs/soak"), help="folder for what is left of broken ones")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell may start it with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     soak = Soak(options.seed, options.keep)
     until = time.monotonic() + 60.0 * options.minutes
     number = options.first if options.episode is None else options.episode

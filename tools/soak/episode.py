@@ -20,7 +20,7 @@ from tools.soak.plan import NETWORK_KINDS, Episode, Fault
 from fedelect.errors import FedelectError
 from fedelect.protocol import Certificate, ElectionSettings
 from fedelect.protocol.statements import SignedValue, Vote
-from fedelect.runtime.host_messages import Notice, Trouble
+from fedelect.runtime.host_messages import Link, Notice, Trouble
 from fedelect.runtime.identity import create_federation, member_names
 from fedelect.runtime.journal import JOURNAL_NAME, Journal
 from fedelect.runtime.launch import LOG_NAME, PeerProcesses, ProcessEnded, reserve_addresses
@@ -31,6 +31,7 @@ from fedelect.seeds import stream
 
 START_S = 180.0
 SLOT_S = 10.0
+LINKS_S = 120.0
 MAX_FAULTY = 1
 RECOVERY_SLOTS = 10
 """Slots within which all honest peers must decide together when everything is mended."""
@@ -46,6 +47,7 @@ class EpisodeRun:
 
     Attributes:
         counts: What happened, by name.
+        longest_mend_s: Longest time until all links were up again after a fault was mended.
         broken: What must not have happened, in words.
     """
 
@@ -56,6 +58,8 @@ class EpisodeRun:
         self._strangers: list[tuple[Fault, Strangers]] = []
         self._may_end: set[int] = set()
         self._limited: set[int] = set()
+        self._up: set[tuple[int, int]] = set()  # (client, neighbour) that this client last said is up
+        self.longest_mend_s = 0.0
         self.counts: Counter[str] = Counter()
         self.broken: list[str] = []
 
@@ -104,6 +108,10 @@ class EpisodeRun:
 
     def _hear(self, client: int, notice: Notice | ProcessEnded) -> None:
         """In the thread that reads this peer."""
+        if isinstance(notice, ProcessEnded):
+            self._up.difference_update([pair for pair in list(self._up) if pair[0] == client])
+        elif isinstance(notice, Link):
+            (self._up.add if notice.up else self._up.discard)((client, notice.neighbour))
         if client == self._episode.liar:
             return
         if isinstance(notice, ProcessEnded) and client not in self._may_end:
@@ -133,9 +141,21 @@ class EpisodeRun:
         self.counts["slots decided" if held.certificate is not None else "slots skipped"] += 1
         if held.certificate is None and self._episode.liar is None and len(touched) <= MAX_FAULTY:
             self.counts["slots skipped although no more than f peers failed"] += 1
-        for fault in self._episode.faults:
-            if fault.slot + fault.slots - 1 == slot:
-                self._mend(fault)
+        ending = [fault for fault in self._episode.faults if fault.slot + fault.slots - 1 == slot]
+        for fault in ending:
+            self._mend(fault)
+        if any(fault.kind != "strangers" for fault in ending):
+            self._wait_for_links()
+
+    def _wait_for_links(self) -> None:
+        began = time.monotonic()
+        wanted = {pair for one, other in self._roster.edges for pair in ((one, other), (other, one))}
+        while missing := {pair for pair in wanted - self._up if self._episode.liar not in pair}:
+            if time.monotonic() - began > LINKS_S:
+                self.broken.append(f"links that did not come back within {LINKS_S:g} s: {sorted(missing)}")
+                break
+            time.sleep(0.05)
+        self.longest_mend_s = max(self.longest_mend_s, time.monotonic() - began)
 
     def _begin(self, slot: int) -> None:
         opinions = stream(self._episode.seed, "opinions", slot).random(self._episode.clients).tolist()
@@ -221,6 +241,7 @@ class EpisodeRun:
         for fault in self._episode.faults:
             if fault.slot + fault.slots - 1 > self._episode.slots:
                 self._mend(fault)
+        self._wait_for_links()
         if self._episode.liar is not None:
             self._peers.kill(self._episode.liar)  # the others need not wait for it
         for slot in range(self._episode.slots + 1, self._episode.slots + 1 + RECOVERY_SLOTS):

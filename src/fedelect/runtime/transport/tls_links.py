@@ -208,6 +208,7 @@ class TlsTransport:
     async def _greet(self, link: Link, sock: socket.socket, context: ssl.SSLContext, host: str | None) -> None:
         """Make a TCP connection a link, or fail in time."""
         loop = asyncio.get_running_loop()
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does not for accepted sockets
         async with asyncio.timeout(HANDSHAKE_S):
             if host is None:
                 await loop.connect_accepted_socket(lambda: link, sock, ssl=context, ssl_handshake_timeout=HANDSHAKE_S)
