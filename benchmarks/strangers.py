@@ -171,7 +171,8 @@ def federation(out: Path) -> Iterator[tuple[Roster, dict[int, Path]]]:
 def link_s(folder: Path, others: frozenset[int]) -> float:
     """Seconds that the peer of `folder` needs to link with these neighbours, which listen; inf if too long."""
     links, inbox = transport_of(read_identity(folder)), Inbox()
-    began, up = time.monotonic(), set()
+    began = time.monotonic()
+    up: set[int] = set()
     links.start(inbox)
     try:
         while not others <= up:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class EpisodeRun:
         networked: Whether peers run in network namespaces; else on the loopback, without faults of the network.
 
     Attributes:
+        folders: Of the peers, while it is played.
         counts: What happened, by name.
         longest_mend_s: Longest time until all links were up again after a fault was mended.
         broken: What must not have happened, in words.
@@ -54,6 +55,7 @@ class EpisodeRun:
     def __init__(self, episode: Episode, out: Path, *, networked: bool) -> None:
         self._episode, self._out, self._networked = episode, out, networked
         self._honest = frozenset(range(episode.clients)) - {episode.liar}
+        self.folders: dict[int, Path] = {}
         self._network: Network | None = None
         self._strangers: list[tuple[Fault, Strangers]] = []
         self._may_end: set[int] = set()
@@ -67,8 +69,8 @@ class EpisodeRun:
         """Play it; afterwards no process is left."""
         numbers: list[int] = []
         try:
-            with self._federation() as (roster, folders, wraps), PeerProcesses(folders, wraps, self._hear) as peers:
-                self._roster, self._folders, self._peers = roster, folders, peers
+            with self._federation() as (roster, folders, wraps), PeerProcesses(folders, wraps, self.hear) as peers:
+                self._roster, self.folders, self._peers = roster, folders, peers
                 self._server = DirectElections(peers, ElectionServer(roster.config(), Ed25519Verifier()))
                 try:
                     peers.start_all(START_S)
@@ -80,7 +82,8 @@ class EpisodeRun:
                     self._may_end = set(folders)
                     self._end_strangers()
                     peers.stop_all(START_S)
-            self._check_disks()
+            honest = {client: folders[client] for client in self._honest}
+            self.broken += find_signed_twice(honest, self._server.chain.certificates)
         except FedelectError as error:
             self.broken.append(f"{type(error).__name__}: {error}")
         for number in numbers:
@@ -106,8 +109,8 @@ class EpisodeRun:
             roster = create_federation(fed, addresses=addresses, **_election(episode))
             yield roster, {client: fed / name for client, name in enumerate(member_names(episode.clients))}, wraps
 
-    def _hear(self, client: int, notice: Notice | ProcessEnded) -> None:
-        """In the thread that reads this peer."""
+    def hear(self, client: int, notice: Notice | ProcessEnded) -> None:
+        """Judge a notice of a peer; called in the thread that reads it."""
         if isinstance(notice, ProcessEnded):
             self._up.difference_update([pair for pair in list(self._up) if pair[0] == client])
         elif isinstance(notice, Link):
@@ -115,7 +118,7 @@ class EpisodeRun:
         if client == self._episode.liar:
             return
         if isinstance(notice, ProcessEnded) and client not in self._may_end:
-            log = (self._folders[client] / LOG_NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+            log = (self.folders[client] / LOG_NAME).read_text(encoding="utf-8", errors="replace").splitlines()
             self.broken.append(f"peer {client} ended by itself, code {notice.code}: {log[-1:]}")
         elif isinstance(notice, Trouble):
             self.counts["troubles"] += 1
@@ -190,7 +193,7 @@ class EpisodeRun:
         """No file of these peers may grow beyond their journal and a few bytes: a torn write, then none."""
         rng = stream(self._episode.seed, "disk", fault.slot)
         for client in fault.clients:
-            journal = self._folders[client] / JOURNAL_NAME
+            journal = self.folders[client] / JOURNAL_NAME
             room = journal.stat().st_size + int(rng.integers(0, 200)) if journal.exists() else 0
             self._limited.add(client)
             with contextlib.suppress(ProcessLookupError):
@@ -253,28 +256,34 @@ class EpisodeRun:
             last = held.reason or f"decided by {sorted(held.decided_by)} only"
         self.broken.append(f"not all decide together within {RECOVERY_SLOTS} slots after all was mended: {last}")
 
-    def _check_disks(self) -> None:
-        """No slot has two certificates; no honest peer has signed two values or two votes for a slot."""
-        certified: dict[int, set[bytes]] = {}
-        for client in sorted(self._honest):
-            journal = Journal(self._folders[client])
-            journal.close()
-            signed: Counter[tuple[str, int]] = Counter()
-            for record in journal.records:
-                if isinstance(record, Certificate):
-                    certified.setdefault(record.slot, set()).add(record.identity)
-                elif isinstance(record, SignedValue) and record.client == client:
-                    signed["value", record.slot] += 1
-                elif isinstance(record, Vote) and record.client == client:
-                    signed["vote", record.statement.slot] += 1
-            twice = [name for name, count in signed.items() if count > 1]
-            if twice:
-                self.broken.append(f"peer {client} has signed twice: {twice}")
-        for certificate in self._server.chain.certificates:
-            certified.setdefault(certificate.slot, set()).add(certificate.identity)
-        split = sorted(slot for slot, names in certified.items() if len(names) > 1)
-        if split:
-            self.broken.append(f"two certificates for slots {split}")
+
+def find_signed_twice(folders: Mapping[int, Path], shown: Iterable[Certificate]) -> list[str]:
+    """Say where the disks of honest peers, and the certificates shown to the server, contradict each other.
+
+    Args:
+        folders: Of honest peers, by client; none of them runs.
+        shown: What the server knows.
+    """
+    broken = []
+    certified: dict[int, set[bytes]] = {}
+    for client, folder in sorted(folders.items()):
+        journal = Journal(folder)
+        journal.close()
+        signed: Counter[tuple[str, int]] = Counter()
+        for record in journal.records:
+            if isinstance(record, Certificate):
+                certified.setdefault(record.slot, set()).add(record.identity)
+            elif isinstance(record, SignedValue) and record.client == client:
+                signed["value", record.slot] += 1
+            elif isinstance(record, Vote) and record.client == client:
+                signed["vote", record.statement.slot] += 1
+        twice = [name for name, count in signed.items() if count > 1]
+        if twice:
+            broken.append(f"peer {client} has signed twice: {twice}")
+    for certificate in shown:
+        certified.setdefault(certificate.slot, set()).add(certificate.identity)
+    split = sorted(slot for slot, names in certified.items() if len(names) > 1)
+    return [*broken, *([f"two certificates for slots {split}"] if split else [])]
 
 
 def _election(episode: Episode) -> dict[str, Any]:
