@@ -16,7 +16,7 @@ from tests.runtime.federation_kit import LONG_S, listening_federation, make_fede
 from fedelect.errors import ConfigurationError
 from fedelect.runtime.identity import CERTIFICATE_NAME, TLS_KEY_NAME, Authority, read_identity
 from fedelect.runtime.process import transport_of
-from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, tls_links
+from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, listener, tls_links
 from fedelect.runtime.transport import link as link_module
 from fedelect.runtime.transport.base import READ_BURST
 from fedelect.runtime.transport.tls_links import TlsTransport
@@ -149,11 +149,12 @@ def test_hundreds_that_send_garbage_do_not_stand_before_a_valid_neighbour(fed: F
 def test_strangers_that_wait_are_bounded_the_oldest_go_and_a_valid_neighbour_links_meanwhile(
     fed: Fed, content: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(listener, "HANDSHAKE_S", 1000.0)
     monkeypatch.setattr(tls_links, "HANDSHAKE_S", 1000.0)
     over = 50
     with links(fed[0]) as (_, inbox), contextlib.ExitStack() as ends:
         strangers = [
-            ends.enter_context(contextlib.closing(garbage(fed[0], content))) for _ in range(tls_links.UNFINISHED + over)
+            ends.enter_context(contextlib.closing(garbage(fed[0], content))) for _ in range(listener.UNFINISHED + over)
         ]
         with links(fed[1]):
             wait_for(inbox, lambda event: event == LinkUp(1))
@@ -163,7 +164,7 @@ def test_strangers_that_wait_are_bounded_the_oldest_go_and_a_valid_neighbour_lin
 
 
 def test_a_stranger_that_only_waits_is_cut_off_after_the_deadline(fed: Fed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_links, "HANDSHAKE_S", 0.2)
+    monkeypatch.setattr(listener, "HANDSHAKE_S", 0.2)
     with links(fed[0]):
         with contextlib.closing(garbage(fed[0], b"")) as idle:
             assert idle.recv(1) == b""

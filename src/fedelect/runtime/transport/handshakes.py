@@ -1,7 +1,7 @@
 """Which unfinished handshakes a listener keeps: a bounded number, fairly between addresses."""
 
 import ipaddress
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 _Handshake = TypeVar("_Handshake", bound=Hashable)
@@ -38,6 +38,9 @@ class Handshakes(Generic[_Handshake]):
 
     def __len__(self) -> int:
         return len(self._addresses)
+
+    def __iter__(self) -> Iterator[_Handshake]:
+        return iter(self._addresses)
 
     def add(self, handshake: _Handshake, host: str) -> _Handshake | None:
         """Add a handshake with `host`; return the one to drop for it, which is no longer counted, or None."""

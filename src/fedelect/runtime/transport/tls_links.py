@@ -1,46 +1,34 @@
 """Real links: mutual TLS over TCP, by the standard library alone.
 
 Every peer listens on one address and calls its lower-numbered neighbours, again and again while a link is down. A
-thread of its own runs an event loop. Handshakes go on beside each other, each with a deadline; how many are unfinished
-is bounded, fairly between addresses (`Handshakes`): strangers that send garbage, or nothing, delay nobody. TLS admits
-members that the federation's CA has certified; of these only a neighbour, by its certificate's common name, is linked.
-A full queue drops: the protocol repeats messages, and no send ever blocks. A neighbour that sends too much is read
-more slowly (`Inbox.charge`), and TCP slows it down.
+thread of its own runs an event loop. Handshakes go on beside each other, each with a deadline, and their number is
+bounded (`Listener`): strangers that send garbage, or nothing, delay nobody. TLS admits members that the federation's CA
+has certified; of these only a neighbour, by its certificate's common name, is linked. A full queue drops: the protocol
+repeats messages, and no send ever blocks. A neighbour that sends too much is read more slowly (`Inbox.charge`), and TCP
+slows it down.
 """
 
 import asyncio
 import contextlib
-import errno
-import functools
 import logging
 import socket
 import ssl
 import threading
 from collections.abc import Mapping
 
-from fedelect.errors import ConfigurationError
 from fedelect.protocol import FRAME_LIMIT
 from fedelect.runtime.transport.base import FRAME_COST, Frame, Inbox, LinkDown, LinkUp
-from fedelect.runtime.transport.handshakes import Handshakes
 from fedelect.runtime.transport.link import ALIVE_S, Link
+from fedelect.runtime.transport.listener import HANDSHAKE_S, Listener, split_address
 from fedelect.runtime.transport.tls import TlsFiles, make_contexts
-
-UNFINISHED = 256
-"""Most handshakes with callers that are under way at a time."""
 
 CONNECT_S = 3.0
 """Longest time for a TCP connection to a neighbour, seconds."""
 
-HANDSHAKE_S = 10.0
-"""Longest time from a TCP connection to the neighbour's greeting, seconds."""
-
 RETRY_S = (0.1, 1.0)
 """First and longest pause before a neighbour is called again, seconds; it doubles each time."""
 
-_BACKLOG = 1024
-_ACCEPTS_AT_ONCE = 32  # then links have their turn
 _CLOSE_S = 1.0  # for what waits to be sent when links are closed
-_NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 _log = logging.getLogger(__name__)
 
 
@@ -74,12 +62,11 @@ class TlsTransport:
         self._numbers = {name: number for number, (name, _) in neighbours.items()}
         self._called = {number: where for number, (_, where) in neighbours.items() if number < client}
         self._listening, self._calling = make_contexts(tls)
-        self._handshakes: Handshakes[asyncio.Task[None]] = Handshakes(UNFINISHED)
         self._links: dict[int, Link] = {}
         self._queued = dict.fromkeys(neighbours, 0)  # bytes on their way to the loop's thread
         self._lock = threading.Lock()
         self._inbox: Inbox | None = None
-        self._doors: list[socket.socket] = []
+        self._listener: Listener | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -90,11 +77,12 @@ class TlsTransport:
         Raises:
             ConfigurationError: The address cannot be listened on.
         """
-        self._doors = _open_doors(self._address)
+        listener = Listener(self._address, self._admit)
         self._inbox = inbox
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(lambda loop, context: _log.debug("%s", context))
-        self._loop.call_soon(self._open)
+        self._loop.call_soon(self._open, listener)
+        self._listener = listener
         self._thread = threading.Thread(target=self._loop.run_forever, name="links", daemon=True)
         self._thread.start()
 
@@ -165,45 +153,21 @@ class TlsTransport:
         if link is not None:
             link.send(frame, self._room)
 
-    def _open(self) -> None:
+    def _open(self, listener: Listener) -> None:
         """Listen and call; in the loop's thread."""
         loop = asyncio.get_running_loop()
-        for door in self._doors:
-            loop.add_reader(door, self._accept, door)
+        listener.open()
         self._tasks = [loop.create_task(self._keep_calling(*called)) for called in self._called.items()]
         self._tasks.append(loop.create_task(self._watch()))
 
-    def _accept(self, door: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        for _ in range(_ACCEPTS_AT_ONCE):
-            try:
-                connection, caller = door.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:  # no more open files or memory: let those that are open end first
-                _log.debug("cannot accept: %s", error)
-                loop.remove_reader(door)
-                loop.call_later(RETRY_S[0], self._accept_again, door)
-                return
-            connection.setblocking(False)
-            link = Link(self, None, loop)
-            task = loop.create_task(self._greet(link, connection, self._listening, None))
-            task.add_done_callback(functools.partial(self._admitted, link, connection))
-            pushed_out = self._handshakes.add(task, caller[0])
-            if pushed_out is not None:
-                pushed_out.cancel()
-
-    def _accept_again(self, door: socket.socket) -> None:
-        if door.fileno() >= 0:
-            asyncio.get_running_loop().add_reader(door, self._accept, door)
-
-    def _admitted(self, link: Link, connection: socket.socket, done: "asyncio.Task[None]") -> None:
-        """The handshake with a caller has ended, one way or another."""
-        self._handshakes.discard(done)
-        if not link.connected:
-            connection.close()
-        elif done.cancelled() or done.exception() is not None:
+    async def _admit(self, connection: socket.socket) -> None:
+        """Make a caller's connection a link, or raise."""
+        link = Link(self, None, asyncio.get_running_loop())
+        try:
+            await self._greet(link, connection, self._listening, None)
+        except BaseException:
             link.abort()
+            raise
 
     async def _greet(self, link: Link, sock: socket.socket, context: ssl.SSLContext, host: str | None) -> None:
         """Make a TCP connection a link, or fail in time."""
@@ -220,7 +184,7 @@ class TlsTransport:
 
     async def _keep_calling(self, neighbour: int, address: str) -> None:
         """Call a neighbour whenever the link to it is down."""
-        host, port = _split(address)
+        host, port = split_address(address)
         pause_s = RETRY_S[0]
         while True:
             link = Link(self, neighbour, asyncio.get_running_loop())
@@ -242,10 +206,8 @@ class TlsTransport:
                 link.tick()
 
     async def _end(self) -> None:
-        loop = asyncio.get_running_loop()
-        for door in self._doors:
-            loop.remove_reader(door)
-            door.close()
+        if self._listener is not None:
+            self._listener.close()
         links = list(self._links.values())
         for link in links:
             link.close()
@@ -258,35 +220,6 @@ class TlsTransport:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)  # connections that were aborted are closed
-
-
-def _split(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def _open_doors(address: str) -> list[socket.socket]:
-    """Listen on every address of this machine that the name stands for."""
-    host, port = _split(address)
-    doors: list[socket.socket] = []
-    try:
-        for family, _, _, _, where in dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)):
-            try:
-                doors.append(socket.create_server(where, family=family, backlog=_BACKLOG))
-            except OSError as error:
-                if error.errno not in _NO_SUCH_ADDRESS:
-                    raise
-        if not doors:
-            raise OSError(errno.EADDRNOTAVAIL, "it is no address of this machine")
-    except OSError as error:
-        for door in doors:
-            door.close()
-        raise ConfigurationError(
-            f"cannot listen on {address}: {error.strerror or error}; is the port taken, the address this machine's?"
-        ) from error
-    for door in doors:
-        door.setblocking(False)
-    return doors
 
 
 async def _connect(host: str, port: int) -> socket.socket:
