@@ -100,7 +100,7 @@ class Strangers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            told, _ = self._process.communicate(timeout=30.0)
+            told, _ = self._process.communicate(timeout=LONGEST_S)
             self.opened = int(told.split()[-1])
         self._process.kill()
         self._process.wait()

@@ -70,6 +70,6 @@ def test_frames_of_neighbours_come_in_turn_and_commands_and_links_before_them() 
     inbox.put("command")
     inbox.put(LinkUp(3))
     assert [inbox.get(0.0), inbox.get(0.0)] == ["command", LinkUp(3)]
-    assert [inbox.get(0.0).neighbour for _ in range(4)] == [1, 2, 3, 1]
-    assert [inbox.get(0.0).content for _ in range(3)] == [b"\2", b"\3", b"\4"]  # each neighbour's own order
+    assert [inbox.get(0.0) for _ in range(4)] == [Frame(1, b"\0"), Frame(2, b"x"), Frame(3, b"y"), Frame(1, b"\1")]
+    assert [inbox.get(0.0) for _ in range(3)] == [Frame(1, bytes((turn,))) for turn in (2, 3, 4)]
     assert inbox.get(0.0) is None
