@@ -110,6 +110,8 @@ class Link(asyncio.Protocol):
     def tick(self) -> None:
         """End the connection after the lease; give a sign of life if it is time."""
         now = self._loop.time()
+        if self._transport.is_closing():
+            return
         if self._paused is None and now - self._heard_s > LEASE_S:
             self.abort()
         elif now - self._said_s >= 0.9 * ALIVE_S:
