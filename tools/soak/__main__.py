@@ -38,10 +38,11 @@ class Soak:
     Args:
         seed: Draws everything.
         keep: Folder for what is left of broken episodes.
+        slot_s: Seconds after which real peers give a slot up.
     """
 
-    def __init__(self, seed: int, keep: Path) -> None:
-        self._seed, self._keep = seed, keep
+    def __init__(self, seed: int, keep: Path, slot_s: float) -> None:
+        self._seed, self._keep, self._slot_s = seed, keep, slot_s
         self._without_network = missing_tools()
         self._began = time.monotonic()
         self.longest_mend_s = 0.0
@@ -87,7 +88,7 @@ class Soak:
     def _play_episode(self, number: int) -> list[str]:
         folder = Path(tempfile.mkdtemp(prefix="soak"))
         networked = not self._without_network and number % 2 == 1
-        run = EpisodeRun(draw_episode(self._seed, number), folder, networked=networked)
+        run = EpisodeRun(draw_episode(self._seed, number), folder, networked=networked, slot_s=self._slot_s)
         try:
             run.play()
             self.counts["episodes"] += 1
@@ -117,10 +118,11 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first episode, to go on where one ended")
     parser.add_argument("--episode", type=int, help="play this one only")
     parser.add_argument("--keep", type=Path, default=Path("runs/soak"), help="folder for what is left of broken ones")
+    parser.add_argument("--slot-s", type=float, default=10.0, help="when peers give a slot up; longer if starved")
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell may start it with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
-    soak = Soak(options.seed, options.keep)
+    soak = Soak(options.seed, options.keep, options.slot_s)
     until = time.monotonic() + 60.0 * options.minutes
     number = options.first if options.episode is None else options.episode
     try:

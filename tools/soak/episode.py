@@ -30,7 +30,6 @@ from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.seeds import stream
 
 START_S = 600.0
-SLOT_S = 10.0
 LINKS_S = 600.0  # a machine that is busy with other work starts processes slowly
 MAX_FAULTY = 1
 RECOVERY_SLOTS = 10
@@ -44,6 +43,7 @@ class EpisodeRun:
         episode: What to play.
         out: A new folder.
         networked: Whether peers run in network namespaces; else on the loopback, without faults of the network.
+        slot_s: Seconds after which peers give a slot up.
 
     Attributes:
         folders: Of the peers, while it is played.
@@ -52,8 +52,8 @@ class EpisodeRun:
         broken: What must not have happened, in words.
     """
 
-    def __init__(self, episode: Episode, out: Path, *, networked: bool) -> None:
-        self._episode, self._out, self._networked = episode, out, networked
+    def __init__(self, episode: Episode, out: Path, *, networked: bool, slot_s: float = 10.0) -> None:
+        self._episode, self._out, self._networked, self._slot_s = episode, out, networked, slot_s
         self._honest = frozenset(range(episode.clients)) - {episode.liar}
         self.folders: dict[int, Path] = {}
         self._network: Network | None = None
@@ -106,7 +106,7 @@ class EpisodeRun:
                 wraps[episode.liar] = (*wraps.get(episode.liar, ()), *wrap)
                 self.counts["liars"] += 1
             fed = self._out / "fed"
-            roster = create_federation(fed, addresses=addresses, **_election(episode))
+            roster = create_federation(fed, addresses=addresses, **_election(episode, self._slot_s))
             yield roster, {client: fed / name for client, name in enumerate(member_names(episode.clients))}, wraps
 
     def hear(self, client: int, notice: Notice | ProcessEnded) -> None:
@@ -140,7 +140,7 @@ class EpisodeRun:
             if fault.slot <= slot < fault.slot + fault.slots and fault.kind != "strangers"
             for client in fault.clients
         }
-        held = self._server.hold(slot, within_s=SLOT_S + 10.0, all_of=self._honest - touched)
+        held = self._server.hold(slot, within_s=self._slot_s + 10.0, all_of=self._honest - touched)
         self.counts["slots decided" if held.certificate is not None else "slots skipped"] += 1
         if held.certificate is None and self._episode.liar is None and len(touched) <= MAX_FAULTY:
             self.counts["slots skipped although no more than f peers failed"] += 1
@@ -249,7 +249,7 @@ class EpisodeRun:
             self._peers.kill(self._episode.liar)  # the others need not wait for it
         for slot in range(self._episode.slots + 1, self._episode.slots + 1 + RECOVERY_SLOTS):
             self._begin(slot)
-            held = self._server.hold(slot, within_s=SLOT_S + 10.0, all_of=self._honest)
+            held = self._server.hold(slot, within_s=self._slot_s + 10.0, all_of=self._honest)
             self.counts["slots decided" if held.certificate is not None else "slots skipped"] += 1
             if held.certificate is not None and held.decided_by >= self._honest:
                 return
@@ -286,7 +286,7 @@ def find_signed_twice(folders: Mapping[int, Path], shown: Iterable[Certificate])
     return [*broken, *([f"two certificates for slots {split}"] if split else [])]
 
 
-def _election(episode: Episode) -> dict[str, Any]:
+def _election(episode: Episode, slot_s: float) -> dict[str, Any]:
     """Graph and settings: a ring with chords, ready for one fault."""
     n = episode.clients
     edges = sorted({(min(i, j), max(i, j)) for i in range(n) for j in ((i + 1) % n, (i + 2) % n)})
@@ -298,7 +298,7 @@ def _election(episode: Episode) -> dict[str, Any]:
         byzantine=episode.liar is not None,
         resend_s=0.3,
         silent_intervals=8,
-        slot_s=SLOT_S,
+        slot_s=slot_s,
     )
     couplings = stream(episode.seed, "couplings").normal(0.0, 0.3, len(edges)).tolist()
     return {"edges": edges, "couplings": couplings, "settings": settings}
