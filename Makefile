@@ -5,13 +5,14 @@ BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup demo test integration paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions
+.PHONY: help setup demo test integration soak paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions
 
 help:
 	@echo "make demo    run a users' world and both closed loops on bundled data and write a report"
 	@echo "make test    run the tests"
 	@echo "make check   lint, types, import layers, tests"
 	@echo "make integration   tests with real engines and processes"
+	@echo "make soak MINUTES=60   elections under faults, simulated and with real processes, for as long as you like"
 	@echo "make paper   the paper's claims recomputed from the committed results"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
@@ -47,6 +48,11 @@ test: setup
 # Real engines and processes; what this machine lacks is skipped by name and listed at the end.
 integration: setup
 	$(BIN)/python -m pytest -q -n 0 -m integration -rs
+
+# Ctrl-C ends it with its counts.
+MINUTES ?= 60
+soak: setup
+	$(BIN)/python -m tools.soak --minutes $(MINUTES)
 
 flower-versions: setup
 	$(BIN)/python tools/flower_versions.py

@@ -87,13 +87,6 @@ def test_importing_fedelect_and_its_selectors_loads_numpy_and_nothing_heavier() 
     assert not {"msgspec", "typer", "rich", "sklearn", "matplotlib", "scipy", "numba", "torch"} & set(loaded)
 
 
-def test_strategies_on_flower_need_no_library_for_links_between_peers() -> None:
-    # A server has the extra `flower` alone; only a peer opens links.
-    code = "import sys; sys.modules['zenoh'] = None; from fedelect.flower import GoalDirected, PeerElected"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_no_two_test_files_have_the_same_name() -> None:
     # pytest imports them by their bare names, and finds the second of two only when both are collected; but for
     # conftest.py, of which every folder may have one. The Flower apps in tests/flower/apps are not imported by pytest.

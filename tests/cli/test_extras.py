@@ -61,7 +61,7 @@ batch = 10
 CHILD = """
 import contextlib, io, json, os, pathlib, sys
 
-BLOCKED = {"sklearn", "matplotlib", "numba", "torch", "ray", "flwr", "opendp", "cryptography", "zenoh", "pandas"}
+BLOCKED = {"sklearn", "matplotlib", "numba", "torch", "ray", "flwr", "opendp", "cryptography", "pandas"}
 
 class Blocker:
     def find_spec(self, name, path=None, target=None):

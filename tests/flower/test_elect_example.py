@@ -31,7 +31,7 @@ def out(tmp_path: Path) -> Iterator[Path]:
     for command in ("openssl", "ssh-keygen"):
         if shutil.which(command) is None:
             pytest.skip(f"{command} is not installed; the example makes its keys with it")
-    pytest.importorskip("zenoh", reason="the extra `peer` is not installed")
+    pytest.importorskip("cryptography", reason="the extra `peer` is not installed")
     folder = tmp_path / "out"
     yield folder
     until = time.monotonic() + 60

@@ -33,7 +33,8 @@ from fedelect.runtime.roster import Roster
 from fedelect.runtime.server import DirectElections, ElectionServer
 from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
-from fedelect.runtime.transport.zenoh_links import TlsFiles, ZenohTransport
+from fedelect.runtime.transport.tls import TlsFiles
+from fedelect.runtime.transport.tls_links import TlsTransport
 
 pytestmark = pytest.mark.integration
 
@@ -95,10 +96,10 @@ def test_a_peer_with_a_certificate_of_another_ca_gets_no_link_and_the_others_go_
     assert not links
 
 
-def outsider(roster: Roster, folder: Path, *, claims: tuple[int, ...]) -> ZenohTransport:
+def outsider(roster: Roster, folder: Path, *, claims: tuple[int, ...]) -> TlsTransport:
     """Links of a member that calls these its neighbours, whatever the roster says."""
     me = read_identity(folder)
-    return ZenohTransport(
+    return TlsTransport(
         realm=me.config.digest.hex()[:16],
         client=me.client,
         address=roster.members[me.client].address,
@@ -147,7 +148,7 @@ def forgery(fed: Real, receiver: int) -> GossipMessage:
     return GossipMessage(config.digest, 4, receiver, 2, head, 1, entries=(Relayed(value),))
 
 
-def insist(fed: Real, links: ZenohTransport, frames: tuple[bytes, ...], refusals: int) -> None:
+def insist(fed: Real, links: TlsTransport, frames: tuple[bytes, ...], refusals: int) -> None:
     """Send the frames to clients 0 to 3 until each has told of so many refusals: a link that is busy drops some."""
     told = Counter(client for client, notice in fed.heard if isinstance(notice, Trouble))
 

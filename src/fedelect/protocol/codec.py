@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedelect.errors import RemoteProtocolError
+from fedelect.protocol.chain import HISTORY_LIMIT
 from fedelect.protocol.effects import Record
 from fedelect.protocol.fields import Reader, Writer
 from fedelect.protocol.gossip import Entry, Relayed
@@ -109,17 +110,13 @@ def _write_signatures(writer: Writer, signatures: tuple[tuple[int, bytes], ...])
         writer.u32(client).blob(signature)
 
 
-def _read_signatures(reader: Reader) -> tuple[tuple[int, bytes], ...]:
-    return reader.many(lambda: (reader.u32(), reader.blob()), at_least=8)
-
-
 def _write_certificate(writer: Writer, certificate: Certificate) -> None:
     _write_statement(writer, certificate.statement)
     _write_signatures(writer, certificate.signatures)
 
 
 def _read_certificate(reader: Reader) -> Certificate:
-    return Certificate(_read_statement(reader), _read_signatures(reader))
+    return Certificate(_read_statement(reader), reader.signatures())
 
 
 def _write_two_values(writer: Writer, proof: TwoValues | ImpossibleMove) -> None:
@@ -143,7 +140,7 @@ def _read_relayed(reader: Reader) -> Relayed:
     tag = reader.u8()
     if tag >= len(_ENTRY_TYPES):
         raise RemoteProtocolError(f"an entry of kind {tag}, which version {VERSION} does not have")
-    return Relayed(_READERS[tag](reader), _read_signatures(reader))
+    return Relayed(_READERS[tag](reader), reader.signatures())
 
 
 def _read_two_values(reader: Reader) -> TwoValues:
@@ -225,7 +222,8 @@ def _write_history(writer: Writer, message: HistoryMessage) -> None:
 
 
 def _read_history(reader: Reader) -> HistoryMessage:
-    return HistoryMessage(*_read_header(reader), reader.many(lambda: _read_certificate(reader), at_least=90))
+    header = _read_header(reader)
+    return HistoryMessage(*header, reader.many(lambda: _read_certificate(reader), at_least=90, at_most=HISTORY_LIMIT))
 
 
 def _write_appraisal(writer: Writer, appraisal: Appraisal) -> None:

@@ -8,6 +8,7 @@ from fedelect.errors import RemoteProtocolError
 from fedelect.protocol.statements import BLIND_BYTES, DIGEST_BYTES
 
 _Item = TypeVar("_Item")
+_PAIR, _LEAST_SIGNATURE = struct.Struct("<II"), 8 + 16  # bytes: client, length, and the shortest signature there is
 _U32, _U64, _F64, _U8 = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<d"), struct.Struct("<B")
 
 
@@ -113,12 +114,35 @@ class Reader:
         numbers: tuple[int, ...] = struct.unpack(f"<{count}I", self._take(4 * count))
         return numbers
 
-    def many(self, read: Callable[[], _Item], *, at_least: int) -> tuple[_Item, ...]:
-        """Items after their count; each takes at least `at_least` bytes, so a false count is refused at once."""
+    def many(self, read: Callable[[], _Item], *, at_least: int, at_most: int | None = None) -> tuple[_Item, ...]:
+        """Items after their count; each takes at least `at_least` bytes, so a false count is refused at once.
+
+        More than `at_most` are refused before any is read.
+        """
         count = self.u32()
+        if at_most is not None and count > at_most:
+            raise RemoteProtocolError(f"a frame says that {count} items follow; at most {at_most} are allowed")
         if count * at_least > len(self._frame) - self._place:
             raise RemoteProtocolError(f"a frame says that {count} items follow, which it is too short for")
         return tuple(read() for _ in range(count))
+
+    def signatures(self) -> tuple[tuple[int, bytes], ...]:
+        """(client, signature) pairs after their count; the bulk of history, so read without a call for each field."""
+        frame, size, place, count = self._frame, len(self._frame), self._place + 4, self.u32()
+        if count * _LEAST_SIGNATURE > size - place:
+            raise RemoteProtocolError(f"a frame says that {count} signatures follow, which it is too short for")
+        pairs = []
+        for _ in range(count):
+            if place + 8 > size:
+                raise RemoteProtocolError("a frame is cut short")
+            client, length = _PAIR.unpack_from(frame, place)
+            end = place + 8 + length
+            if end > size:
+                raise RemoteProtocolError("a frame is cut short")
+            pairs.append((client, frame[place + 8 : end]))
+            place = end
+        self._place = place
+        return tuple(pairs)
 
     def _take(self, size: int) -> bytes:
         end = self._place + size

@@ -35,7 +35,7 @@ _BOOT = "import sys; sys.path[:] = sys.argv[3:]; from fedelect.runtime.process i
 def reserve_addresses(count: int, host: str = "127.0.0.1") -> Iterator[tuple[str, ...]]:
     """Hold free addresses of this machine for peers to listen on, until the end of the `with` block.
 
-    The ports stay bound here without listening, so that the system gives them to nobody else; zenoh, which sets
+    The ports stay bound here without listening, so that the system gives them to nobody else; peers, which set
     SO_REUSEADDR, can listen on them all the same.
 
     Raises:

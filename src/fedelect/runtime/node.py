@@ -62,6 +62,7 @@ from fedelect.runtime.host_messages import (
 )
 from fedelect.runtime.journal import Journal, open_private
 from fedelect.runtime.transport import Frame, Inbox, LinkDown, LinkUp, LinkWatch, Transport
+from fedelect.runtime.transport.base import REFUSED_COST
 
 REFUSALS_REPORTED = 5
 """Report at most this many refusals per neighbour; count the rest."""
@@ -182,6 +183,7 @@ class Node:
         except RemoteProtocolError as error:
             self._refused += 1
             self._refusals[frame.neighbour] += 1
+            self._inbox.charge(frame.neighbour, REFUSED_COST)
             if self._refusals[frame.neighbour] <= REFUSALS_REPORTED:
                 self._tell(Trouble(text=f"refused a message of neighbour {frame.neighbour}: {error}"))
             return

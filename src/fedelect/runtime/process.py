@@ -28,8 +28,8 @@ from fedelect.runtime.identity import RENEW_DAYS, Identity, read_identity
 from fedelect.runtime.journal import Journal
 from fedelect.runtime.node import Node
 from fedelect.runtime.signing import Ed25519Verifier
-from fedelect.runtime.transport import Inbox, Transport
-from fedelect.runtime.transport.zenoh_links import ZenohTransport
+from fedelect.runtime.transport import Inbox, Transport, frame_limit
+from fedelect.runtime.transport.tls_links import TlsTransport
 
 END_S = 5.0
 """Seconds within which a peer ends after its input has ended."""
@@ -67,15 +67,16 @@ class StandardInput:
         return line + end
 
 
-def transport_of(identity: Identity) -> ZenohTransport:
+def transport_of(identity: Identity) -> TlsTransport:
     """Return the real links of a peer."""
     members = identity.roster.members
-    return ZenohTransport(
+    return TlsTransport(
         realm=identity.config.digest.hex()[:REALM_LETTERS],
         client=identity.client,
         address=members[identity.client].address,
         neighbours={other: (members[other].name, members[other].address) for other in _neighbours(identity)},
         tls=identity.tls,
+        frame_limit=frame_limit(len(members)),
     )
 
 

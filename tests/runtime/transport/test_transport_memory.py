@@ -59,3 +59,17 @@ def test_of_a_link_that_flaps_only_the_last_state_waits() -> None:
     assert [inbox.get(0.0) for _ in range(3)] == [LinkDown(1), LinkUp(2), None]
     inbox.put(LinkUp(1))
     assert inbox.get(0.0) == LinkUp(1)
+
+
+def test_frames_of_neighbours_come_in_turn_and_commands_and_links_before_them() -> None:
+    inbox = Inbox()
+    for turn in range(5):
+        inbox.offer(Frame(1, bytes((turn,))))
+    inbox.offer(Frame(2, b"x"))
+    inbox.offer(Frame(3, b"y"))
+    inbox.put("command")
+    inbox.put(LinkUp(3))
+    assert [inbox.get(0.0), inbox.get(0.0)] == ["command", LinkUp(3)]
+    assert [inbox.get(0.0) for _ in range(4)] == [Frame(1, b"\0"), Frame(2, b"x"), Frame(3, b"y"), Frame(1, b"\1")]
+    assert [inbox.get(0.0) for _ in range(3)] == [Frame(1, bytes((turn,))) for turn in (2, 3, 4)]
+    assert inbox.get(0.0) is None

@@ -34,7 +34,7 @@ def demo(
     """
     config = sized(read_config(scenario), clients, None)
     data = {"sklearn": "lab"} if config.data.source == "digits" else {}
-    require_extras("a federation of real peers", cryptography="peer", zenoh="peer", **data)
+    require_extras("a federation of real peers", cryptography="peer", **data)
     from fedelect.cli.peers.view import PeersView
     from fedelect.runtime.demo import Demo, play_demo
 

@@ -29,7 +29,7 @@ from fedelect.runtime.identity.files import (
 )
 from fedelect.runtime.roster import ROSTER_NAME, Member, Roster, encode_roster, read_roster
 from fedelect.runtime.signing import SECRET_BYTES, Ed25519Signer
-from fedelect.runtime.transport.zenoh_links import TlsFiles
+from fedelect.runtime.transport.tls import TlsFiles
 
 
 @dataclass(frozen=True, slots=True)
