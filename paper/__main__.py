@@ -41,6 +41,7 @@ from paper import (
     seconds_for_a_slot,
     write_document,
 )
+from paper.registered.command import run_registered
 
 CALIBRATION = Path("paper/results/calibration.json")
 
@@ -94,6 +95,9 @@ def reproduce(
         return
     if name == "calibration":
         _calibrate(console, cores)
+        return
+    if name == "registered":
+        run_registered(console, workers=cores)
         return
     chosen = _preset(preset, on_atlas)
     wanted = _wanted(name, on_atlas)
