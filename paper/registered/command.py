@@ -1,9 +1,10 @@
-"""`python -m paper registered`: calibrate if that is not on file, then play the blocks that are missing, in order."""
+"""`python -m paper registered` continues the pre-registered run, `python -m paper verdict` judges it by its files."""
 
 import time
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
 
 from fedelect.datasets import load_dataset
 from fedelect.records.files import make_folder
@@ -13,11 +14,16 @@ from paper.player import BlockTask
 from paper.registered.calibration import calibrate_registered
 from paper.registered.registration import read_registration
 from paper.registered.run import CALIBRATION, FOLDER, missing_tasks
+from paper.registered.verdicts import judge_registered
+from paper.registered.words import figure
 from paper.runner import format_duration, play
 
 
 def run_registered(console: Console, *, workers: int, root: Path = FOLDER) -> None:
-    """Go on with the run where it was stopped; each finished block is told with the time that the rest will take."""
+    """Calibrate if that is not on file, then play the blocks that are missing, in order.
+
+    Stopped or killed, the same call goes on. Each finished block is told with the time that the rest will take.
+    """
     registration = read_registration()
     dataset = load_dataset("mnist")
     make_folder(root)
@@ -44,3 +50,17 @@ def run_registered(console: Console, *, workers: int, root: Path = FOLDER) -> No
         play(tasks, dataset, workers=workers, progress=count, finished=tell)
     finally:
         lock.release()
+
+
+def print_verdicts(console: Console, root: Path = FOLDER) -> None:
+    """Print the twelve numbers and the verdicts, from the drawings that are complete."""
+    for result in judge_registered(read_registration(), root):
+        table = Table(title=f"{result.world.reading}; {len(result.drawings)} of {result.planned} drawings complete")
+        for column in ("number", "paper", "the reading", "as printed", "reading, unmapped", "verdict", "nearer"):
+            table.add_column(column, justify="left" if column in ("number", "verdict") else "right")
+        for one in result.numbers:
+            means = [figure(one.number, mean.interval) for mean in (one.reading, one.as_printed, one.unmapped)]
+            paper = f"{one.number.paper:g}"
+            table.add_row(one.number.name, paper, *means, one.verdict, "yes" if one.nearer else "no")
+        console.print(table)
+        console.print(f"verdict: {result.verdict_text.replace('*', '')}", highlight=False, soft_wrap=True)
