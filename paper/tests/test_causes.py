@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from paper import CLAIMS
+from paper import CLAIMS, PRESETS, Evidence
+from paper.catalogue import FEWER_TRIALS, OPTIMAL, RANDOM, TRIALS, bp_ucb, frugal_quick_init, quick_init
 from paper.claims.causes import CAUSES, cause_of
+from paper.claims.measures import accuracy
 from paper.document import write_page
 from paper.document.claims_section import cause_lines
 from paper.tests.committed import ROOT, committed
@@ -35,3 +37,19 @@ def test_the_committed_page_is_short_and_what_the_committed_results_give(tmp_pat
     assert len(written.split()) <= 1200
     assert sum(line.startswith(("| Quick-Init UCB:", "| BP-UCB:")) for line in written.splitlines()) == 12
     assert written.count("of 6 drawings") >= 2
+
+
+def test_the_figures_of_the_readme_are_those_of_the_record(tmp_path: Path) -> None:
+    evidence = Evidence(store=committed(tmp_path), preset=PRESETS["paper"])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for series, trials, row in (
+        (quick_init(), TRIALS, "| Quick-Init UCB, mu = 1 as printed | 0.8657 | {} |"),
+        (frugal_quick_init(), FEWER_TRIALS, "| Quick-Init UCB, mu = 0.01 | | {} |"),
+        (bp_ucb(), TRIALS, "| BP-UCB, mu = 0.01 | 0.8628 | {} |"),
+    ):
+        found = accuracy(series, trials=trials)(evidence)
+        assert found is not None and found.count == trials
+        assert row.format(f"{found.mean:.4f} ± {found.half_width:.4f}") in readme
+    fixed, random = accuracy(OPTIMAL)(evidence), accuracy(RANDOM)(evidence)
+    assert fixed is not None and random is not None
+    assert f"| 0.8801; 0.7662 | {fixed.mean:.4f}; {random.mean:.4f} |" in readme

@@ -102,7 +102,8 @@ def test_fewer_trials_than_planned_are_never_passed_off_as_all(written: Path) ->
     assert f"**Trained**: {command}`. On file so far: {some}" in page
     some = "none of 100 trials of clients 1 to 5, quick-init-ucb:exploration=1.0, bp-ucb; 4 of 100 trials of random."
     assert f"**On the atlas** (looked up, not trained): {command} --on-atlas`. On file so far: {some}" in page
-    assert "trained: **holds** so far (4 of 100 trials)<br>on the atlas: **not measured yet**" in page
+    early = "trained: **holds** so far (4 of 100 trials), no evidence: calibrated<br>on the atlas: **not measured yet**"
+    assert early in page
     assert (
         "Of the 29 trained series that the figures need, 0 have all their trials on file; of all 2,075 trials, 8 "
         in page
