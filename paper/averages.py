@@ -2,7 +2,8 @@
 
 The paper does not say how it averages. The record (`paper/RECORD.md`) was fixed with the untrained model as first term;
 the optimal column of Table I fits a first term of 0 (`published.fitted_first_term`), which the pre-registered run and
-the readings take. Every average in `paper/` is computed here.
+the readings take. Every running average in `paper/` is computed here. The record's calibration compares means of slots,
+which have no first term, and says what one would change.
 """
 
 from typing import Literal
@@ -19,9 +20,6 @@ RECORD: FirstTerm = "untrained"
 
 REGISTERED: FirstTerm = "zero"
 """Of the pre-registered run and the readings; `first_term = 0.0` in the registration."""
-
-CALIBRATED: FirstTerm = "none"
-"""Of the record's calibration, whose baselines are means of slots."""
 
 
 def average_accuracy(opinions: Floats, *, untrained: float, first_term: FirstTerm) -> Floats:

@@ -55,6 +55,9 @@ def run_registered(console: Console, *, workers: int, root: Path = FOLDER) -> No
 def print_verdicts(console: Console, root: Path = FOLDER) -> None:
     """Print the twelve numbers and the verdicts, from the drawings that are complete."""
     for result in judge_registered(read_registration(), root):
+        if not result.numbers:
+            console.print(f"{result.world.reading}: {result.verdict_text}", highlight=False, soft_wrap=True)
+            continue
         table = Table(title=f"{result.world.reading}; {len(result.drawings)} of {result.planned} drawings complete")
         for column in ("number", "paper", "the reading", "as printed", "reading, unmapped", "verdict", "nearer"):
             table.add_column(column, justify="left" if column in ("number", "verdict") else "right")

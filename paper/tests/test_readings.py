@@ -10,7 +10,7 @@ from fedelect.bench import Elections
 from fedelect.equations.indices import bp_ucb_index
 from fedelect.testing import check_selector
 from fedelect.vocabulary import Feedback
-from paper.catalogue import TARGETS
+from paper.catalogue import TARGETS, frugal_quick_init, quick_init
 from paper.readings.optimistic_bp_ucb import OptimisticBpUcb
 from paper.readings.readings import FA, READINGS, Reading, play_readings, read_row, table_baselines
 from paper.registered import read_registration
@@ -87,3 +87,9 @@ def test_the_readings_under_test_are_among_them() -> None:
 def test_a_start_outside_the_range_of_opinions_is_refused(initial: float) -> None:
     with pytest.raises(Exception, match="initial must be a number from 0 to 1"):
         OptimisticBpUcb(clients=4, budget=2, initial=initial, seed=0)
+
+
+def test_the_records_quick_init_plays_the_papers_mu_and_is_kept_under_its_old_name() -> None:
+    assert quick_init().selector == "quick-init-ucb:exploration=1.0" and quick_init().name == "quick-init-ucb"
+    assert quick_init().folder.endswith("/quick-init-ucb") and "exploration=1.0" in str(quick_init())
+    assert frugal_quick_init().folder.endswith("/quick-init-ucb-exploration-0.01")
