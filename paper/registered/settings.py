@@ -53,8 +53,13 @@ Skew = tuple[Literal["labels", "dirichlet"], float]
 
 SKEWS: dict[Gradient, tuple[Skew, ...]] = {
     "mean": (
-        *(("dirichlet", alpha) for alpha in (0.05, 0.1, 0.15, 0.2, 0.3)),
-        *(("labels", float(classes)) for classes in (2, 3)),
+        ("dirichlet", 0.05),
+        ("dirichlet", 0.1),
+        ("dirichlet", 0.15),
+        ("dirichlet", 0.2),
+        ("dirichlet", 0.3),
+        ("labels", 2.0),
+        ("labels", 3.0),
     ),
     # With a sum random cohorts come nearer to the optimal one: only the strongest skews are of use.
     "sum": (("dirichlet", 0.05), ("dirichlet", 0.1), ("labels", 2.0)),

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats
-from paper.averages import REGISTERED, average_accuracy
+from paper.averages import REGISTERED, FirstTerm, average_accuracy
 from paper.published import BP_UCB, IID_ELECTIONS, QUICK_INIT, TABLE, Baselines, fitted_first_term
 from paper.registered import judge_registered, read_registration
 from paper.registered.calibration import read_registered_calibration
@@ -130,7 +131,7 @@ def test_numbers_are_read_off_on_the_papers_scale_as_written_out(tmp_path: Path)
                 continue
             means = [np.mean(literally(one.number, reading - less, result.world.aim)) for less in (0.0, 0.02)]
             np.testing.assert_allclose(one.reading.by_drawing, means, rtol=1e-9)
-            (mean, _) = (np.mean(literally(one.number, printed, result.world.aim)), None)
+            mean = np.mean(literally(one.number, printed, result.world.aim))
             np.testing.assert_allclose(one.as_printed.interval.mean, mean, rtol=1e-9)
 
 
@@ -163,11 +164,8 @@ def test_a_reading_is_judged_by_the_registered_rule(tmp_path: Path) -> None:
         ideal.append(dataclasses.replace(one, reading=mean, verdict="open", nearer=True))
     assert judge_reading(ideal, REGISTRATION) == "supported"
 
-    def changed(places: tuple[int, ...], **changes: object) -> str:
-        altered = [
-            dataclasses.replace(one, **changes) if at in places else one
-            for at, one in enumerate(ideal)  # type: ignore[arg-type]
-        ]
+    def changed(places: tuple[int, ...], **changes: Any) -> str:
+        altered = [dataclasses.replace(one, **changes) if at in places else one for at, one in enumerate(ideal)]
         return judge_reading(altered, REGISTRATION)
 
     assert changed((0,), verdict="differs") == "supported"
@@ -183,9 +181,10 @@ def test_a_reading_is_judged_by_the_registered_rule(tmp_path: Path) -> None:
 
 def test_a_first_term_is_none_nought_or_the_untrained_model() -> None:
     opinions = np.array([[0.8, 0.6]])
-    for first_term, expected in (("none", [0.8, 0.7]), ("zero", [0.4, 1.4 / 3]), ("untrained", [0.45, 0.5])):
-        found = average_accuracy(opinions, untrained=0.1, first_term=first_term)  # type: ignore[arg-type]
-        np.testing.assert_allclose(found, [expected])
+    expected: dict[FirstTerm, list[float]] = {"none": [0.8, 0.7], "zero": [0.4, 1.4 / 3], "untrained": [0.45, 0.5]}
+    for first_term, averages in expected.items():
+        found = average_accuracy(opinions, untrained=0.1, first_term=first_term)
+        np.testing.assert_allclose(found, [averages])
 
 
 def test_a_registration_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
