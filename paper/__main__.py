@@ -94,9 +94,9 @@ def reproduce(
         _print_list(console)
         return
     if name == "document":
-        store = committed_results(Path(), results)
-        record = write_record(store, Path("paper"), on_atlas=committed_results_on_atlas(Path()))
-        for page in (write_page(store, Path("docs")), record):
+        kept = committed_results(Path(), results)
+        record = write_record(kept, Path("paper"), on_atlas=committed_results_on_atlas(Path()))
+        for page in (write_page(kept, Path("docs")), record):
             console.print(f"written: {page}", highlight=False, soft_wrap=True)
         return
     if name == "calibration":

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from fedelect.equations.intervals import Interval
 from paper.catalogue import PRESETS, experiment
-from paper.claims import VERDICTS, Check, Claim, Finding, verdict_of
+from paper.claims import VERDICTS, Check, Claim, Finding, Verdict, verdict_of
 from paper.claims.causes import CAUSES, Cause, cause_of
+from paper.claims.claim import Outcome
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
@@ -62,7 +63,7 @@ def _of_cause(findings: Sequence[Finding]) -> str:
         return "not measured yet"
     if "holds in part" in verdicts:
         return "holds in part"
-    words = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+    words: dict[Verdict, Outcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
     return verdict_of([outcome for verdict, outcome in words.items() if verdict in verdicts])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats
@@ -87,7 +88,7 @@ def fill(root: Path, drawing: int, *, reading: Floats, printed: Floats, worlds: 
     root.mkdir(parents=True, exist_ok=True)
     (root / "calibration.json").write_bytes((ROOT / CALIBRATION).read_bytes())
     digest = read_registered_calibration(root / "calibration.json").data_digest
-    opinions = {"fixed": 0.87, "random": 0.75, "reading": reading, "as printed": printed}
+    opinions: dict[str, ArrayLike] = {"fixed": 0.87, "random": 0.75, "reading": reading, "as printed": printed}
     for world in REGISTRATION.worlds:
         for part in parts_of(world, drawing) if world.name in worlds else ():
             store = ResultStoreOnFile(
