@@ -73,7 +73,8 @@ class WorldResult:
         drawings: The complete drawings, of `planned`.
         planned: How many drawings there will be.
         numbers: None if no drawing is complete.
-        verdict: On the reading; interim while drawings are missing. None if no drawing is complete.
+        verdict: On the reading; interim while drawings are missing. None if no drawing is complete. That of one
+            drawing, which has no interval, is not told.
     """
 
     world: RegisteredWorld
@@ -90,8 +91,9 @@ class WorldResult:
     @property
     def verdict_text(self) -> str:
         """The verdict in words, with the number of drawings while some are missing."""
-        if self.verdict is None:
-            return f"none yet (0 of {self.planned} drawings complete)"
+        if len(self.drawings) < 2:
+            alone = ", and one has no interval" if self.drawings else ""
+            return f"no verdict yet ({len(self.drawings)} of {self.planned} drawings complete{alone})"
         said = f"**{self.verdict}**"
         return f"{said}, interim: {len(self.drawings)} of {self.planned} drawings" if self.interim else said
 

@@ -142,6 +142,8 @@ def test_a_drawing_counts_only_when_all_its_series_are_there(tmp_path: Path) -> 
     fill(tmp_path, 101, reading=some, printed=some[:3], worlds=("fa",))
     quick, belief = judge_registered(REGISTRATION, tmp_path)
     assert len(quick.drawings) == 1 and not belief.drawings and not belief.numbers
+    assert quick.verdict_text == "no verdict yet (1 of 6 drawings complete, and one has no interval)"
+    assert all(one.verdict == "open" for one in quick.numbers)
     next((tmp_path / "101/fa").rglob("random/*.npz")).unlink()
     assert not judge_registered(REGISTRATION, tmp_path)[0].drawings
     assert "0 of 6 drawings" in judge_registered(REGISTRATION, tmp_path)[0].verdict_text
