@@ -4,7 +4,7 @@ from paper.blocks import Curves
 from paper.calibration import calibrate, read_calibration
 from paper.catalogue import EXPERIMENTS, PRESETS, Experiment, Preset, experiment
 from paper.claims import CLAIMS, assess
-from paper.document import committed_results, committed_results_on_atlas, write_document
+from paper.document import committed_results, committed_results_on_atlas, write_page, write_record
 from paper.evidence import Evidence
 from paper.figures import draw, require_matplotlib
 from paper.measurements import MEASUREMENTS, Context, is_measured, measure, measurement_path
@@ -55,5 +55,6 @@ __all__ = [
     "read_calibration",
     "require_matplotlib",
     "seconds_for_a_slot",
-    "write_document",
+    "write_page",
+    "write_record",
 ]

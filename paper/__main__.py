@@ -39,8 +39,11 @@ from paper import (
     play,
     require_matplotlib,
     seconds_for_a_slot,
-    write_document,
+    write_page,
+    write_record,
 )
+from paper.readings.command import print_readings
+from paper.registered.command import print_verdicts, run_registered
 
 CALIBRATION = Path("paper/results/calibration.json")
 
@@ -54,7 +57,9 @@ def reproduce(
         typer.Argument(
             help="The label of a figure or table (`list` names them), `all`, `losses` or `optimum` for what is "
             "measured for 1_2 besides runs and nothing else, `calibration` to try the settings that the paper leaves "
-            "open, or `document` to write docs/REPRODUCTION.md from the results on file."
+            "open, `registered` to go on with the pre-registered run, `verdict` to judge it by what is on file, "
+            "`readings` to play readings of the algorithms on the atlas, or `document` to write docs/REPRODUCTION.md "
+            "and paper/RECORD.md from the results on file."
         ),
     ],
     preset: Annotated[
@@ -80,6 +85,7 @@ def reproduce(
             "trials. Kept in a folder of its own.",
         ),
     ] = False,
+    trials: Annotated[int, typer.Option(help="Trials of each of the `readings`; nothing else looks at it.")] = 20,
 ) -> None:
     """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
     console = Console()
@@ -88,12 +94,22 @@ def reproduce(
         _print_list(console)
         return
     if name == "document":
-        on_atlas_too = committed_results_on_atlas(Path())
-        page = write_document(committed_results(Path(), results), Path("docs"), on_atlas=on_atlas_too)
-        console.print(f"written: {page}", highlight=False, soft_wrap=True)
+        kept = committed_results(Path(), results)
+        record = write_record(kept, Path("paper"), on_atlas=committed_results_on_atlas(Path()))
+        for page in (write_page(kept, Path("docs")), record):
+            console.print(f"written: {page}", highlight=False, soft_wrap=True)
         return
     if name == "calibration":
         _calibrate(console, cores)
+        return
+    if name == "registered":
+        run_registered(console, workers=cores)
+        return
+    if name == "verdict":
+        print_verdicts(console)
+        return
+    if name == "readings":
+        print_readings(console, atlas or shipped_atlases()["paper"], trials=trials, workers=cores)
         return
     chosen = _preset(preset, on_atlas)
     wanted = _wanted(name, on_atlas)

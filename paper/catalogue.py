@@ -45,7 +45,7 @@ def random_of(budget: int) -> Series:
 
 def quick_init(world: World = MAIN) -> Series:
     """Quick-Init UCB with the paper's mu = 1."""
-    return Series(selector="quick-init-ucb", world=world)
+    return Series(selector="quick-init-ucb:exploration=1.0", kept_as="quick-init-ucb", world=world)
 
 
 def frugal_quick_init(world: World = MAIN) -> Series:

@@ -1,7 +1,7 @@
 """What is read off results: average accuracy, elections, slots to a target; each one value for each trial.
 
-"Average accuracy" is the running mean of the slots' mean opinions with the untrained model as first term, as the
-paper's table `comparison_table` seems to count it; the formulas are in `fedelect.equations.metrics`.
+"Average accuracy" is that of `paper.averages`, with the record's first term; the formulas are in
+`fedelect.equations.metrics`.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ import numpy as np
 
 from fedelect.equations import metrics
 from fedelect.vocabulary import Floats, Ints
+from paper import averages
 from paper.blocks import Curves
 from paper.catalogue import TRIALS, Preset
 from paper.measurements.registry import read_measurement
@@ -49,8 +50,8 @@ class Evidence:
 
 
 def average_accuracy(curves: Curves) -> Floats:
-    """Running mean of the mean opinions, the untrained model first. Shape (R, T)."""
-    return metrics.running_mean(curves.opinions, curves.untrained)
+    """Running mean of the mean opinions, with the record's first term. Shape (R, T)."""
+    return averages.average_accuracy(curves.opinions, untrained=curves.untrained, first_term=averages.RECORD)
 
 
 def final_accuracy(curves: Curves) -> Floats:

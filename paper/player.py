@@ -163,7 +163,7 @@ def block_key(task: BlockTask, data_digest: str, engine: str) -> BlockKey:
     """Return what the block will say it was made with."""
     return BlockKey(
         scenario=msgspec.json.decode(msgspec.json.encode(task.config)),  # as it will be read again
-        selector=task.series.selector,
+        selector=task.series.name,
         framework=task.series.framework,
         seed=task.seed,
         data_digest=data_digest,

@@ -110,7 +110,7 @@ TABLE: dict[str, dict[float, TableCell]] = {
 """`comparison_table`, by algorithm and target accuracy."""
 
 
-class FirstTerm(NamedTuple):
+class FittedFirstTerm(NamedTuple):
     """What fits the optimal column of `comparison_table`.
 
     Attributes:
@@ -124,7 +124,7 @@ class FirstTerm(NamedTuple):
     largest_error: float
 
 
-def fitted_first_term() -> FirstTerm:
+def fitted_first_term() -> FittedFirstTerm:
     """Least squares fit of the running mean (u + t r) / (t + 1) to the paper's optimal column."""
     cells = [cell for cell in TABLE["optimal"].values() if cell.accuracy is not None]
     slots = np.array([cell.slots for cell in cells])
@@ -132,4 +132,4 @@ def fitted_first_term() -> FirstTerm:
     design = np.stack([1.0 / (slots + 1.0), slots / (slots + 1.0)], axis=1)
     (first, later), *_ = np.linalg.lstsq(design, accuracy, rcond=None)
     error = np.abs(design @ np.array([first, later]) - accuracy).max()
-    return FirstTerm(float(first), float(later), float(error))
+    return FittedFirstTerm(float(first), float(later), float(error))

@@ -57,16 +57,24 @@ class Series:
         framework: "fa" or "da". Selectors that do not listen choose and train the same under both; they are run
             under "fa" once.
         world: The world.
+        kept_as: Name of the selector in its results, where they were made under another one: the default that
+            `quick-init-ucb` had then was the paper's mu = 1.
     """
 
     selector: str
     framework: FrameworkName = "fa"
     world: World = World()
+    kept_as: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the selector in its results."""
+        return self.kept_as or self.selector
 
     @property
     def folder(self) -> str:
         """Where its results are kept, below the folder of all results."""
-        return f"{self.world.name}/{re.sub(r'[^A-Za-z0-9.]+', '-', self.selector)}"
+        return f"{self.world.name}/{re.sub(r'[^A-Za-z0-9.]+', '-', self.name)}"
 
     def __str__(self) -> str:
         return f"{self.selector} ({self.world.name}, FL&{self.framework.upper()})"

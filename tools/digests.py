@@ -42,6 +42,9 @@ samples = [40, 80]
 LATER_FIELDS = ("mean_opinion", "available", "candidates", "failed", "left_out", "joined", "measures", "checksum")
 """Fields of a record that came after the digests were made; left out, so that those of cold runs stay comparable."""
 
+RENAMED = {"quick-init-ucb:exploration=1.0": "quick-init-ucb"}
+"""Selectors under the names that they had when the digests were made: this setting was the default then."""
+
 CATALOGUE = [
     "additive-thompson",
     "client-thompson",
@@ -53,7 +56,7 @@ CATALOGUE = [
     "oort",
     "power-of-choice",
     "proportional-fair",
-    "quick-init-ucb",
+    "quick-init-ucb:exploration=1.0",
     "random",
     "rbcs-f",
     "round-robin",
@@ -78,6 +81,7 @@ def records(folder: Path) -> str:
     """Digest of a run's records, in the order of selector, trial and slot, without what was measured by a clock."""
     lines = [json.loads(line) for line in (folder / "slots.jsonl").read_text().splitlines()]
     for line in lines:
+        line["selector"] = RENAMED.get(line["selector"], line["selector"])
         for key in [key for key in line if key.endswith(("_s", "timings", "seconds")) or key in LATER_FIELDS]:
             del line[key]
     return digest(sorted(lines, key=lambda line: (line["selector"], line["trial"], line["slot"])))

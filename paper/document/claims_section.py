@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from fedelect.equations.intervals import Interval
 from paper.catalogue import PRESETS, experiment
-from paper.claims import VERDICTS, Check, Claim, Finding
+from paper.claims import VERDICTS, Check, Claim, Finding, Verdict, verdict_of
+from paper.claims.causes import CAUSES, Cause, cause_of
+from paper.claims.claim import Outcome
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
@@ -23,7 +25,13 @@ mean. A target is "reached" in more than 95 % of the trials, "never" in fewer th
 a factor of two they count as alike; that a cost grows with the number of cohorts would show as a factor of more than
 1000. "-" stands where the paper states no figure. A verdict "so far" rests on fewer trials than planned, and says on
 how many; the rest may change it. Each claim is judged by the results of the command beside it, and by the atlas that
-comes with fedelect where it says so."""
+comes with fedelect where it says so.
+
+Three things to keep in mind. All intervals here are over trials in *one* drawing of the data: between drawings means
+differ by about a point (Quick-Init UCB) and more (BP-UCB), so that "within a point" here is a statement on this
+drawing; docs/REPRODUCTION.md has the verdicts over drawings. The checks are many, each at 95 %, and nothing is
+corrected for that: of a hundred that are true about five may come out wrong. And claims that follow from one choice
+are not so many findings: below they are grouped by cause, and a cause counts once."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
@@ -35,6 +43,28 @@ def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding])
         if trained or on_atlas:
             lines.append(f"| {verdict} | {_count(trained)} | {_count(on_atlas)} |")
     return [*lines, f"| all | {len(findings)} | {len(looked_up)} |"]
+
+
+def cause_lines(findings: Sequence[Finding]) -> list[str]:
+    """Claims grouped by cause: each cause that is evidence once, then what is none."""
+    lines = ["| cause | | claims | hold, in part, do not, undecided | the cause |", "|---|---|---|---|---|"]
+    for cause in CAUSES:
+        belonging = [finding for finding in findings if finding.claim.key in cause.claims]
+        counts = [sum(finding.verdict == verdict for finding in belonging) for verdict in VERDICTS[:4]]
+        told = f"**{_of_cause(belonging)}**" if cause.counts else "no evidence"
+        lines.append(f"| {cause.title} | {cause.says} | {len(belonging)} | {', '.join(map(str, counts))} | {told} |")
+    return lines
+
+
+def _of_cause(findings: Sequence[Finding]) -> str:
+    """The verdict of all claims of a cause together, as that of all checks of a claim."""
+    verdicts = {finding.verdict for finding in findings}
+    if "not measured yet" in verdicts:
+        return "not measured yet"
+    if "holds in part" in verdicts:
+        return "holds in part"
+    words: dict[Verdict, Outcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+    return verdict_of([outcome for verdict, outcome in words.items() if verdict in verdicts])
 
 
 def _count(findings: Sequence[Finding]) -> str:
@@ -100,7 +130,12 @@ def _planned(check: Check, trials: int | None) -> int | None:
 
 def _verdict(finding: Finding) -> str:
     early = so_far(finding)
-    return f"**{finding.verdict}**" if early is None else f"**{finding.verdict}** so far ({early})"
+    said = f"**{finding.verdict}**" if early is None else f"**{finding.verdict}** so far ({early})"
+    return said + _uncounted(cause_of(finding.claim.key))
+
+
+def _uncounted(cause: Cause) -> str:
+    return "" if cause.counts else f", no evidence: {cause.title}"
 
 
 def _checks(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""Puts the document together."""
+"""Puts the record together."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from paper.catalogue import EXPERIMENTS, OPTIMAL, PRESETS, Experiment, Preset, experiment
 from paper.claims import CLAIMS, Finding, assess
 from paper.document.calibration_section import calibration_lines
-from paper.document.claims_section import RULE, claim_lines, summary_lines
+from paper.document.claims_section import RULE, cause_lines, claim_lines, summary_lines
 from paper.document.decisions import decision_lines, first_term_lines
 from paper.document.on_file import measurement_lines, on_file_lines, total_line, trials_line
 from paper.document.verdicts import on_atlas_path, verdicts_path, write_verdicts
@@ -14,54 +14,58 @@ from paper.evidence import Evidence
 from paper.figures import draw_from
 from paper.runner import AbstractResultStore
 
+PAGE = "RECORD.md"
+
 FIGURES = "reproduction"
-"""Folder of the figures, below that of the document."""
+"""Folder of the figures, below that of the page."""
 
 ON_ATLAS = "on-atlas"
 """Folder, below that, of the figures drawn from runs on the atlas."""
 
 _HEAD = """\
-# The paper, reproduced
+# The record: every figure, table and claim of the paper
 
 *From Learning to Analytics: Improving Model Efficacy with Goal-Directed Client Selection* (Tong, Chen, Fu, Zhang, Han):
-every figure and table, and every claim that it makes of them, beside what came out here. This page is written by
-`python -m paper document` from the results in `paper/results/`; a test keeps it equal to them. Each figure is one
-command; `python -m paper all --preset paper` makes everything, says first how long that will take, and goes on where
-it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes. `make paper`
-computes every claim once more from the files of the results, by numpy and scipy alone. Clients carry the paper's
-numbers, from 1; only in the names of series, which are what `fedelect run --selector` takes, they count from 0.
+every figure and table, and every claim that it makes of them, beside what came out here, in one drawing of the data
+and with the algorithms as this project reads the print (Quick-Init UCB with mu = 1 on opinions from 0 to 1). What was
+understood of it, and tested over drawings, is on one page: [docs/REPRODUCTION.md](../docs/REPRODUCTION.md). This page
+is written by `python -m paper document` from the results in `paper/results/`; a test keeps it equal to them. Each
+figure is one command; `python -m paper all --preset paper` makes everything, says first how long that will take, and
+goes on where it was stopped (in one folder one command at a time); `--preset quick` makes small versions in minutes.
+`make paper` computes every claim once more from the files of the results, by numpy and scipy alone. Clients carry the
+paper's numbers, from 1; only in the names of series, which are what `fedelect run --selector` takes, they count from 0.
 
 Results of the paper's main world (N = 20, K = 5, theta = 1) stand here twice. *Trained*: every slot of every trial is
 trained. *On the atlas*: every one of the 15,504 cohorts was trained with three seeds, and a slot draws one of these
-instead of training anew (docs/ATLAS.md); selectors and all else are the same, and 100 trials take minutes. Intervals on
-the atlas are over trials *given* these three trainings: they leave out the luck of the table itself, which moves a
-cohort's accuracy by about 0.002 (standard error, on average over cohorts: `fedelect atlas show` prints 0.0037 between
-seeds; less for good cohorts), so that a difference of that size between the two tells nothing."""
+instead of training anew ([ATLAS.md](../docs/ATLAS.md)); selectors and all else are the same, and 100 trials take
+minutes. Intervals on the atlas are over trials *given* these three trainings: they leave out the luck of the table
+itself, which moves a cohort's accuracy by about 0.002 (standard error, on average over cohorts: `fedelect atlas show`
+prints 0.0037 between seeds; less for good cohorts), so that a difference of that size between the two tells nothing."""
 
 
-def write_document(
+def write_record(
     store: AbstractResultStore,
-    docs: Path,
+    folder: Path,
     *,
     on_atlas: AbstractResultStore | None = None,
     preset: Preset = PRESETS["paper"],
     verdicts: Path | None = None,
 ) -> Path:
-    """Write docs/REPRODUCTION.md, its figures, and the verdicts beside the results; nothing is run.
+    """Write the record, its figures, and the verdicts beside the results; nothing is run.
 
     Args:
         store: The results. The calibration and the verdicts are kept beside its folder.
-        docs: The folder of the document.
+        folder: The folder of the page; its figures go into one below it.
         on_atlas: Results of the main world on its atlas, which stand beside the others; None if there are none.
         preset: How much of the results is asked for.
         verdicts: Where the verdicts are kept; beside the results if None.
 
     Returns:
-        The document.
+        The page.
     """
     evidence = Evidence(store=store, preset=preset)
     findings = [assess(claim, evidence) for claim in CLAIMS]
-    figures = {one.name: draw_from(one, evidence, docs / FIGURES) for one in EXPERIMENTS}
+    figures = {one.name: draw_from(one, evidence, folder / FIGURES) for one in EXPERIMENTS}
     looked_up: dict[str, Finding] = {}
     atlas_evidence = None if on_atlas is None else Evidence(store=on_atlas, preset=preset.on_atlas())
     if atlas_evidence is not None:
@@ -69,7 +73,7 @@ def write_document(
         looked_up = {finding.claim.key: finding for finding in judged}
         for one in EXPERIMENTS:
             if one.in_main_world:
-                figures[one.name] += draw_from(one, atlas_evidence, docs / FIGURES / ON_ATLAS)
+                figures[one.name] += draw_from(one, atlas_evidence, folder / FIGURES / ON_ATLAS)
     optimal = evidence.curves(OPTIMAL, slots=1)
     lines = [
         _HEAD,
@@ -77,6 +81,10 @@ def write_document(
         "## Verdicts",
         "",
         RULE,
+        "",
+        *cause_lines(findings),
+        "",
+        "Claim by claim, without regard to causes:",
         "",
         *summary_lines(findings, looked_up),
         "",
@@ -104,7 +112,7 @@ def write_document(
         *measurement_lines(evidence),
         *_on_atlas_lines(atlas_evidence),
     ]
-    page = docs / "REPRODUCTION.md"
+    page = folder / PAGE
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
     kept = verdicts or verdicts_path(store)
     write_verdicts(kept, findings)

@@ -89,7 +89,7 @@ class _Took(msgspec.Struct, frozen=True):
 
 def _took(clients: int, budget: int, slots: int, seed: int) -> _Took:
     return _Took(
-        _milliseconds(QuickInitUcb(clients=clients, budget=budget, seed=seed), slots, seed),
+        _milliseconds(QuickInitUcb(clients=clients, budget=budget, exploration=1.0, seed=seed), slots, seed),
         _milliseconds(BpUcb(clients=clients, budget=budget, seed=seed), slots, seed),
     )
 

@@ -161,6 +161,7 @@ def test_the_document_needs_results_and_calibration_but_no_data(reproduce: Repro
     shutil.copyfile(ROOT / "paper/results/calibration.json", tmp_path / "paper/results/calibration.json")
     put(committed_results(tmp_path), RANDOM, np.full((25, 500), 0.7))
     code, out, _ = reproduce("document")
-    assert code == 0 and "written: docs/REPRODUCTION.md" in out
-    assert "| random (N20-K5-theta1, FL&FA) | 500 | 25 | 100 | (1) |" in (tmp_path / "docs/REPRODUCTION.md").read_text()
+    assert code == 0 and "written: docs/REPRODUCTION.md" in out and "written: paper/RECORD.md" in out
+    assert "| random (N20-K5-theta1, FL&FA) | 500 | 25 | 100 | (1) |" in (tmp_path / "paper/RECORD.md").read_text()
+    assert "0 of 6 drawings complete" in (tmp_path / "docs/REPRODUCTION.md").read_text()
     assert (tmp_path / "paper/results/verdicts.json").exists()

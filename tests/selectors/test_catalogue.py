@@ -79,7 +79,7 @@ def test_a_module_that_fails_is_told_in_a_line(tmp_path: Path, monkeypatch: pyte
 
 
 def test_the_papers_exploration_is_the_default() -> None:
-    assert SelectorSpec.parse("quick-init-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 1.0
+    assert SelectorSpec.parse("quick-init-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 0.01
     assert SelectorSpec.parse("bp-ucb").build(clients=4, budget=2, seed=0).parameters["exploration"] == 0.01
 
 

@@ -10,10 +10,11 @@ from fedelect.cli.run import simulate_here
 from fedelect.cli.tables import print_summary
 from fedelect.report import write_report
 
+AS_PRINTED = "quick-init-ucb:exploration=1.0"
 BASELINES = ("fixed:cohort=0,1,2,3,4", "round-robin", "random")
 RUNS: dict[str, dict[str, Any]] = {
     "users": {"scenario": "users-small", "framework": "fa", "selectors": ("auto", "cycle", "random", "oracle")},
-    "fa": {"scenario": "digits", "framework": "fa", "selectors": ("quick-init-ucb", "subset-ucb", *BASELINES)},
+    "fa": {"scenario": "digits", "framework": "fa", "selectors": (AS_PRINTED, "subset-ucb", *BASELINES)},
     "da": {"scenario": "digits", "framework": "da", "selectors": ("bp-ucb", *BASELINES)},
 }
 """Folder -> what is simulated there: warm training with flawed clients, then the paper's FL&FA and FL&DA."""

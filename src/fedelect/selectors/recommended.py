@@ -52,6 +52,6 @@ def recommended(
     if framework == "da":
         return BpGp(clients=clients, budget=budget, seed=seed)
     if clients > SET_GP_CLIENTS:
-        return QuickInitUcb(clients=clients, budget=budget, exploration=0.01, seed=seed)
+        return QuickInitUcb(clients=clients, budget=budget, seed=seed)
     kind = LossGp if "loss" in signals else SetGp
     return kind(clients=clients, budget=budget, seed=seed)

@@ -1,0 +1,68 @@
+"""Intervals over drawings and trials: a mean whose luck has two levels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedelect.equations.intervals import Interval, student_t_quantile
+from fedelect.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class TwoLevelMean:
+    """A mean over drawings and trials, by a model with a random effect of the drawing.
+
+    Attributes:
+        interval: Mean of the drawings' means, with its interval; `count` is the number of drawings.
+        between: Standard deviation between drawings, without what chance between trials adds to their means.
+        within: Standard deviation between trials of one drawing; nan if no drawing has two.
+        by_drawing: Mean of each drawing.
+    """
+
+    interval: Interval
+    between: float
+    within: float
+    by_drawing: tuple[float, ...]
+
+
+def interval_over_drawings(drawings: Sequence[ArrayLike], *, confidence: float = 0.95) -> TwoLevelMean:
+    """Mean over drawings and trials with its interval, in the model value = mean + effect of drawing + luck of trial.
+
+    The drawing is the unit. Where all have equally many trials, a drawing's mean has the variance
+    between^2 + within^2 / trials, the same for all, and the drawings' means with Student's t on D - 1 degrees of
+    freedom give the exact interval of the model. Where they have not, every drawing counts alike all the same.
+
+    Args:
+        drawings: One array (trials,) for each drawing; nan is left out.
+        confidence: Of the interval. One drawing alone has none.
+
+    Raises:
+        ConfigurationError: There is no drawing, or one without a value.
+    """
+    values = [_present(drawing) for drawing in drawings]
+    if not values:
+        raise ConfigurationError("an interval over drawings needs at least one drawing, got none")
+    means = np.array([one.mean() for one in values])
+    degrees = sum(one.size - 1 for one in values)
+    squares = math.fsum(float(np.square(one - one.mean()).sum()) for one in values)
+    within = math.sqrt(squares / degrees) if degrees else math.nan
+    half, between = None, math.nan
+    if len(values) > 1:
+        variance = float(means.var(ddof=1))
+        half = student_t_quantile((1.0 + confidence) / 2.0, len(values) - 1) * math.sqrt(variance / len(values))
+        noise = within**2 * float(np.mean([1.0 / one.size for one in values])) if degrees else 0.0
+        between = math.sqrt(max(variance - noise, 0.0))
+    return TwoLevelMean(Interval(float(means.mean()), half, len(values)), between, within, tuple(means.tolist()))
+
+
+def _present(drawing: ArrayLike) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    array = np.asarray(drawing, dtype=np.float64)
+    if array.ndim != 1:
+        raise ConfigurationError(f"a drawing needs one value for each trial, got shape {array.shape}")
+    present = array[~np.isnan(array)]
+    if not present.size:
+        raise ConfigurationError("a drawing has no value; leave out drawings that are not complete")
+    return present

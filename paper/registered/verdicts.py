@@ -1,0 +1,187 @@
+"""Verdicts of the pre-registered run, by the rules of the registration, from the drawings that are complete."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from fedelect.equations import metrics
+from fedelect.vocabulary import Floats
+from paper import averages
+from paper.blocks import Curves
+from paper.calibration import BEST_KNOWN
+from paper.claims.claim import near
+from paper.published import Baselines
+from paper.registered.calibration import read_registered_calibration
+from paper.registered.intervals import TwoLevelMean, interval_over_drawings
+from paper.registered.registration import RegisteredNumber, RegisteredWorld, Registration
+from paper.registered.run import CALIBRATION, parts_of
+from paper.scale import map_opinions
+
+NumberVerdict = Literal["agrees", "differs", "open"]
+ReadingVerdict = Literal["supported", "contradicted", "left open"]
+
+_WORDS: dict[str, NumberVerdict] = {"holds": "agrees", "fails": "differs", "undecided": "open"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteDrawing:
+    """One drawing of one world, all of whose series are on file.
+
+    Attributes:
+        drawing: Its seed.
+        baselines: Mean opinion of its fixed cohort and of its random selection.
+        reading: The reading under test.
+        as_printed: The algorithm as printed.
+    """
+
+    drawing: int
+    baselines: Baselines
+    reading: Curves
+    as_printed: Curves
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberResult:
+    """One of the twelve numbers.
+
+    Attributes:
+        number: The number.
+        reading: The reading's, on the paper's scale.
+        as_printed: The same of the algorithm as printed.
+        unmapped: The reading's without the map; decides nothing.
+        verdict: By the interval.
+        nearer: Whether the reading is nearer to the paper than as printed.
+    """
+
+    number: RegisteredNumber
+    reading: TwoLevelMean
+    as_printed: TwoLevelMean
+    unmapped: TwoLevelMean
+    verdict: NumberVerdict
+    nearer: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorldResult:
+    """A world's six numbers and the verdict on its reading.
+
+    Attributes:
+        world: The world.
+        drawings: The complete drawings, of `planned`.
+        planned: How many drawings there will be.
+        numbers: None if no drawing is complete.
+        verdict: On the reading; interim while drawings are missing. None if no drawing is complete. That of one
+            drawing, which has no interval, is not told.
+    """
+
+    world: RegisteredWorld
+    drawings: tuple[CompleteDrawing, ...]
+    planned: int
+    numbers: tuple[NumberResult, ...]
+    verdict: ReadingVerdict | None
+
+    @property
+    def interim(self) -> bool:
+        """Whether drawings are missing."""
+        return len(self.drawings) < self.planned
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict in words, with the number of drawings while some are missing."""
+        if len(self.drawings) < 2:
+            alone = ", and one has no interval" if self.drawings else ""
+            return f"no verdict yet ({len(self.drawings)} of {self.planned} drawings complete{alone})"
+        said = f"**{self.verdict}**"
+        return f"{said}, interim: {len(self.drawings)} of {self.planned} drawings" if self.interim else said
+
+
+def judge_registered(registration: Registration, root: Path) -> list[WorldResult]:
+    """Judge both readings by what is on file below `root`."""
+    calibration = root / CALIBRATION.name
+    digest = read_registered_calibration(calibration).data_digest if calibration.exists() else ""
+    results = []
+    for world in registration.worlds:
+        found = [_complete(world, drawing, root, digest) for drawing in registration.drawings]
+        drawings = tuple(one for one in found if one is not None)
+        numbers = tuple(_result(one, world, drawings, registration.confidence) for one in world.numbers if drawings)
+        verdict = judge_reading(numbers, registration) if numbers else None
+        results.append(
+            WorldResult(
+                world=world,
+                drawings=drawings,
+                planned=len(registration.drawings),
+                numbers=numbers,
+                verdict=verdict,
+            )
+        )
+    return results
+
+
+def judge_reading(numbers: Sequence[NumberResult], registration: Registration) -> ReadingVerdict:
+    """The verdict on a reading from its numbers, by the registered rule."""
+    differing = sum(one.verdict == "differs" for one in numbers)
+    farther = sum(not one.nearer for one in numbers)
+    decisive = numbers[registration.decisive]
+    if decisive.verdict == "differs" or max(differing, farther) >= registration.contradicted_by:
+        return "contradicted"
+    within = abs(decisive.reading.interval.mean - decisive.number.paper) <= decisive.number.tolerance
+    most = registration.most_differing
+    return "supported" if within and differing <= most and farther <= most else "left open"
+
+
+def read_number(number: RegisteredNumber, opinions: Floats, curves: Curves) -> Floats:
+    """One value for each trial. Shape (R,).
+
+    Args:
+        number: What to read off.
+        opinions: (R, T) mean opinions, mapped or not.
+        curves: Whose cohorts were elected.
+    """
+    if number.measured == "elections":
+        return np.asarray(np.isin(curves.cohorts[:, : number.slots], BEST_KNOWN).sum(axis=(1, 2)) / len(BEST_KNOWN))
+    average = averages.average_accuracy(
+        opinions[:, : number.slots], untrained=curves.untrained, first_term=averages.REGISTERED
+    )
+    if number.measured == "average accuracy":
+        return np.asarray(average[:, -1])
+    assert number.target is not None
+    when = metrics.time_to_target(average, number.target)
+    return when.slot.astype(np.float64) if number.measured == "slots to target" else when.value
+
+
+def _complete(world: RegisteredWorld, drawing: int, root: Path, digest: str) -> CompleteDrawing | None:
+    curves: dict[str, Curves] = {}
+    for part in parts_of(world, drawing):
+        found = part.curves(root, digest)
+        if found is None:
+            return None
+        curves[part.series.role] = found
+    baselines = Baselines(float(np.nanmean(curves["fixed"].opinions)), float(np.nanmean(curves["random"].opinions)))
+    return CompleteDrawing(
+        drawing=drawing, baselines=baselines, reading=curves["reading"], as_printed=curves["as printed"]
+    )
+
+
+def _result(
+    number: RegisteredNumber, world: RegisteredWorld, drawings: Sequence[CompleteDrawing], confidence: float
+) -> NumberResult:
+    def mean(curves: Sequence[Curves], *, mapped: bool = True) -> TwoLevelMean:
+        values = []
+        for one, drawing in zip(curves, drawings, strict=True):
+            opinions = map_opinions(one.opinions, ours=drawing.baselines, aim=world.aim) if mapped else one.opinions
+            values.append(read_number(number, opinions, one))
+        return interval_over_drawings(values, confidence=confidence)
+
+    readings = [drawing.reading for drawing in drawings]
+    reading, printed = mean(readings), mean([drawing.as_printed for drawing in drawings])
+    return NumberResult(
+        number=number,
+        reading=reading,
+        as_printed=printed,
+        unmapped=mean(readings, mapped=False),
+        verdict=_WORDS[near(number.paper, number.tolerance).judge(reading.interval)],
+        nearer=abs(reading.interval.mean - number.paper) < abs(printed.interval.mean - number.paper),
+    )
