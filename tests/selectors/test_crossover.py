@@ -63,15 +63,6 @@ def test_an_effect_too_small_to_matter_is_not_harm() -> None:
     assert play(0.2, noise=0.0001) == "harmful"
 
 
-def test_a_trial_is_void_if_the_world_changes() -> None:
-    trial, slots = CrossoverTrial(GROUP, np.full(N, 0.6), start=1, cycle=BLOCK), range(1, 3 * BLOCK + 1)
-    for slot in slots:
-        pool = np.flatnonzero(~GROUP) if trial.sits_out(slot) else np.arange(N)
-        fall = 0.3 if BLOCK < slot <= 2 * BLOCK else 0.0  # as if the group did it
-        trial.read(pool[:K], np.full(N, 0.7 - fall) + 0.01 * stream(1, "void", slot).standard_normal(N))
-    assert trial.judge(slots[-1]) == "acquitted"
-
-
 def test_members_and_what_they_say_do_not_count() -> None:
     trials = [CrossoverTrial(GROUP, np.full(N, 0.5), start=1, cycle=BLOCK) for _ in range(2)]
     for slot in range(1, 20):

@@ -32,9 +32,6 @@ HARMFUL = -1.8
 LEAST_BENEFIT = 0.01
 """Rise of the average opinion, in units of opinion, below which leaving a group out is not worth it."""
 
-UPHEAVAL = 0.2
-"""Fall of the average opinion in one slot that no cohort explains: the world has changed, and the trial is void."""
-
 _RECENT = 0.7  # weight that the share of the slots before keeps: the model forgets a cohort in a few slots
 _RIDGE = 3.0  # variance of a slot's change in units of the variance of one client's effect
 
@@ -85,8 +82,6 @@ class CrossoverTrial:
         if blocks < FEWEST_BLOCKS or blocks == self._judged:
             return "undecided"
         self._judged = blocks
-        if np.nanmin(np.diff(self._means), initial=0.0) < -UPHEAVAL:
-            return "acquitted"
         share = float(self.group.mean())
         shares = smooth_shares(np.array(self._shares), before=share)
         slope, ratio = share_effect(np.array(self._means), shares, bends=blocks > FEWEST_BLOCKS)

@@ -39,9 +39,8 @@ MEMORY = 150
 FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
 """No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
 
-TRIED, UNTRIED = 0.25, 2.0
-"""Share of the clients that are in, the most suspicious ones, that a trial tries as a group. And own gain, in
-deviations above the others, at which a client is never tried: it has what the model lacks."""
+TRIED = 0.25
+"""Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
 
 _FORGET = 0.9  # weight that readings keep with each new one of the same client
 _LOSS_STEP = 0.6  # weight of a new loss
@@ -247,7 +246,8 @@ class SoundCycle(AbstractSelector):
             arrays["pardon"][out] = PARDON
             return nobody
         named = suspects & (arrays["pardon"] == 0.0) & (self._excess_gains(others) < CLEARED)
-        return (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
+        convicted: Mask = (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
+        return convicted
 
     def _begin_trial(self, slot: int) -> None:
         """Put the most suspicious clients on trial, or those whose time out is over."""
@@ -271,12 +271,10 @@ class SoundCycle(AbstractSelector):
         channels = self._read_channels(slot)
         if channels is None:
             return None
-        size = round(TRIED * np.count_nonzero(inside))
-        most = min(self.clients // 2 - np.count_nonzero(~inside), np.count_nonzero(inside) - self.budget)
+        count = int(np.count_nonzero(inside))
+        size = min(round(TRIED * count), self.clients // 2 - (self.clients - count), count - self.budget)
         known = arrays["gains"] > 0.0
-        needed = self._excess_gains(inside) >= UNTRIED
-        free = self._shuffle(np.flatnonzero(inside & known & ~needed & (arrays["rest"] == 0.0)), slot, "trial")
-        size = min(size, most)
+        free = self._shuffle(np.flatnonzero(inside & known & (arrays["rest"] == 0.0)), slot, "trial")
         if size < 1 or free.size < size:
             return None
         effects = member_effects(np.array(self._cohorts), np.array(self._changes), clients=self.clients)
