@@ -17,9 +17,17 @@ from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
 from fedelect.selectors.two_kinds import flawed_probability, score
+from fedelect.selectors.witnesses import (
+    Mask,
+    ask_gains,
+    ask_goal,
+    ask_losses,
+    ask_updates,
+    excess_gains,
+    misses_training,
+    weighted_mean,
+)
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_int
-
-Mask = NDArray[np.bool_]
 
 FIRST_VERDICT = 10
 """First slot with a verdict: before it, rare classes look flawed."""
@@ -236,16 +244,17 @@ class SoundCycle(AbstractSelector):
         if not 0 < np.count_nonzero(suspects) <= self.clients / 2:
             return nobody
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
+        skip = math.ceil(self.clients / self.budget) if len(cohorts) <= MEMORY else 0
         points = (
-            self._ask_losses(suspects, others)
-            + self._ask_gains(suspects, others)
-            + self._ask_updates(suspects, others)
-            + _ask_goal(suspects, cohorts, changes, skip=math.ceil(self.clients / self.budget))
+            ask_losses(arrays, suspects, others)
+            + ask_gains(arrays, suspects, others)
+            + ask_updates(arrays, suspects, others)
+            + ask_goal(suspects, cohorts, changes, skip=skip)
         )
-        if self._misses_training(out & (arrays["silent"] < 2.0)):
+        if misses_training(arrays, out & (arrays["silent"] < 2.0)):
             arrays["pardon"][out] = PARDON
             return nobody
-        named = suspects & (arrays["pardon"] == 0.0) & (self._excess_gains(others) < CLEARED)
+        named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
         convicted: Mask = (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
         return convicted
 
@@ -278,7 +287,7 @@ class SoundCycle(AbstractSelector):
         if size < 1 or free.size < size:
             return None
         effects = member_effects(np.array(self._cohorts), np.array(self._changes), clients=self.clients)
-        after = _mean(arrays["after"], arrays["gains"])
+        after = weighted_mean(arrays["after"], arrays["gains"])
         evidence = channels[0].sum(axis=0) + score(-effects, known) + score(-after, known)
         group = np.zeros(self.clients, dtype=np.bool_)
         group[free[np.argsort(-evidence[free], kind="stable")[:size]]] = True
@@ -312,9 +321,9 @@ class SoundCycle(AbstractSelector):
         channels = [
             (arrays["loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
             (arrays["loss"] - arrays["first_loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
-            (-_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
-            (-_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
-            (np.abs(_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
+            (-weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
+            (-weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
+            (np.abs(weighted_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
         ]
         scores, known = [], []
         for values, readings, least in channels:
@@ -325,62 +334,6 @@ class SoundCycle(AbstractSelector):
         if not scores:
             return None
         return np.array(scores), np.array(known)
-
-    def _ask_losses(self, suspects: Mask, others: Mask) -> int:
-        """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell."""
-        arrays = self.arrays
-        read = arrays["losses"] >= 2.0
-        suspects, others = suspects & read, others & read
-        if not suspects.any() or np.count_nonzero(others) < 3:
-            return 0
-        fall = arrays["loss"] - arrays["first_loss"]
-        height = float(np.median(arrays["loss"][suspects]) - np.median(arrays["loss"][others]))
-        ours, theirs = float(np.median(fall[suspects])), float(np.median(fall[others]))
-        if theirs > -0.25 or height < 0.5 or ours < 0.4 * theirs:
-            return 0
-        return 2 if height > 0.9 and ours > 0.2 * theirs else 1
-
-    def _ask_gains(self, suspects: Mask, others: Mask) -> int:
-        """1: they gain less from their own training than the others; -1: they gain more."""
-        excess = self._excess_gains(others)
-        some = excess[suspects & (self.arrays["gains"] > 0.0)]
-        if not some.size:
-            return 0
-        # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
-        error = math.sqrt(0.5 * math.pi * (1.0 / some.size + 1.0 / np.count_nonzero(others)))
-        ratio = float(np.median(some)) / error
-        return int(ratio < -1.5) - int(ratio > 1.5)
-
-    def _excess_gains(self, others: Mask) -> Floats:
-        """(N,) own gains in deviations of the others from their median."""
-        means = _mean(self.arrays["gain"], self.arrays["gains"])
-        known = others & (self.arrays["gains"] > 0.0)
-        if not known.any():
-            return np.zeros(self.clients)
-        centre = float(np.median(means[known]))
-        return (means - centre) / (1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3)
-
-    def _ask_updates(self, suspects: Mask, others: Mask) -> int:
-        """1: their updates point against those of the others, or are of quite another length."""
-        arrays = self.arrays
-        read = arrays["updates"] > 0.0
-        suspects, others = suspects & read, others & read
-        if not suspects.any() or not others.any():
-            return 0
-        cosine = _mean(arrays["cosine"], arrays["updates"])
-        length = np.abs(_mean(arrays["length"], arrays["updates"]))
-        odd = float(length[suspects].mean() - length[others].mean()) > 1.0
-        return int(odd or float(cosine[suspects].mean()) < -0.05)
-
-    def _misses_training(self, out: Mask) -> bool:
-        """Whether the opinions of those left out fell since then, beyond chance, by more than the others' rose."""
-        change = self.arrays["level"] - self.arrays["level_before"]
-        ours, others = change[out & ~np.isnan(change)], change[~out & ~np.isnan(change)]
-        if ours.size < 2 or others.size < 2:
-            return False
-        behind = float(ours.mean() - others.mean())
-        error = math.sqrt(float(ours.var()) / ours.size + float(others.var()) / others.size + 1e-6)
-        return behind < -2.5 * error and behind < -0.1 and float(ours.sum() + others.sum()) < 0.0
 
     def _memory(self) -> dict[str, Any]:
         return {
@@ -401,32 +354,3 @@ class SoundCycle(AbstractSelector):
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])
         self._next_trial = as_int("next_trial", memory["next_trial"])
-
-
-def _mean(total: Floats, weight: Floats) -> Floats:
-    return total / np.maximum(weight, 1e-9)
-
-
-def _ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, skip: int) -> int:
-    """1: the more suspects a cohort has than the one before it, the less the clients outside gain (t < -2.5).
-
-    It can only speak against them: flaws whose harm builds up slowly do not show in a slot.
-
-    Args:
-        suspects: (N,).
-        cohorts: Those told.
-        changes: The mean change of opinion outside each of them and the one before; nan where nobody is known.
-        skip: Slots at the beginning that do not count; the model changes too fast.
-    """
-    first = skip if len(cohorts) <= MEMORY else 0
-    counts = suspects[np.array(cohorts)].sum(axis=1).astype(np.float64)
-    more, gained = np.diff(counts)[first:], np.array(changes[1:])[first:]
-    known = ~np.isnan(gained)
-    more, gained = more[known], gained[known]
-    power = float(more @ more)
-    if gained.size <= 8 or power <= 4.0:
-        return 0
-    gained = gained - gained.mean()
-    slope = float(gained @ more) / power
-    error = math.sqrt(float(((gained - slope * more) ** 2).sum()) / (gained.size - 2) / power)
-    return int(slope < -2.5 * error)

@@ -1,0 +1,103 @@
+"""Witnesses for or against a group of suspects, from what `SoundCycle` has read of every client.
+
+`arrays` are those that `SoundCycle` declares, (N,) each; `suspects`, `others` and `out` are (N,) masks.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedelect.vocabulary import Floats
+
+Mask = NDArray[np.bool_]
+Arrays = Mapping[str, Floats]
+
+
+def ask_losses(arrays: Arrays, suspects: Mask, others: Mask) -> int:
+    """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell."""
+    read = arrays["losses"] >= 2.0
+    suspects, others = suspects & read, others & read
+    if not suspects.any() or np.count_nonzero(others) < 3:
+        return 0
+    fall = arrays["loss"] - arrays["first_loss"]
+    height = float(np.median(arrays["loss"][suspects]) - np.median(arrays["loss"][others]))
+    ours, theirs = float(np.median(fall[suspects])), float(np.median(fall[others]))
+    if theirs > -0.25 or height < 0.5 or ours < 0.4 * theirs:
+        return 0
+    return 2 if height > 0.9 and ours > 0.2 * theirs else 1
+
+
+def ask_gains(arrays: Arrays, suspects: Mask, others: Mask) -> int:
+    """1: they gain less from their own training than the others; -1: they gain more."""
+    excess = excess_gains(arrays, others)
+    some = excess[suspects & (arrays["gains"] > 0.0)]
+    if not some.size:
+        return 0
+    # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
+    error = math.sqrt(0.5 * math.pi * (1.0 / some.size + 1.0 / np.count_nonzero(others)))
+    ratio = float(np.median(some)) / error
+    return int(ratio < -1.5) - int(ratio > 1.5)
+
+
+def excess_gains(arrays: Arrays, others: Mask) -> Floats:
+    """(N,) own gains in deviations of the others from their median."""
+    means = weighted_mean(arrays["gain"], arrays["gains"])
+    known = others & (arrays["gains"] > 0.0)
+    if not known.any():
+        return np.zeros(means.size)
+    centre = float(np.median(means[known]))
+    return (means - centre) / (1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3)
+
+
+def ask_updates(arrays: Arrays, suspects: Mask, others: Mask) -> int:
+    """1: their updates point against those of the others, or are of quite another length."""
+    read = arrays["updates"] > 0.0
+    suspects, others = suspects & read, others & read
+    if not suspects.any() or not others.any():
+        return 0
+    cosine = weighted_mean(arrays["cosine"], arrays["updates"])
+    length = np.abs(weighted_mean(arrays["length"], arrays["updates"]))
+    odd = float(length[suspects].mean() - length[others].mean()) > 1.0
+    return int(odd or float(cosine[suspects].mean()) < -0.05)
+
+
+def misses_training(arrays: Arrays, out: Mask) -> bool:
+    """Whether the opinions of those left out fell since then, beyond chance, by more than the others' rose."""
+    change = arrays["level"] - arrays["level_before"]
+    ours, others = change[out & ~np.isnan(change)], change[~out & ~np.isnan(change)]
+    if ours.size < 2 or others.size < 2:
+        return False
+    behind = float(ours.mean() - others.mean())
+    error = math.sqrt(float(ours.var()) / ours.size + float(others.var()) / others.size + 1e-6)
+    return behind < -2.5 * error and behind < -0.1 and float(ours.sum() + others.sum()) < 0.0
+
+
+def weighted_mean(total: Floats, weight: Floats) -> Floats:
+    """(N,) sums divided by their weights; 0 where there is none."""
+    return total / np.maximum(weight, 1e-9)
+
+
+def ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, skip: int) -> int:
+    """1: the more suspects a cohort has than the one before it, the less the clients outside gain (t < -2.5).
+
+    It can only speak against them: flaws whose harm builds up slowly do not show in a slot.
+
+    Args:
+        suspects: (N,).
+        cohorts: Those told.
+        changes: The mean change of opinion outside each of them and the one before; nan where nobody is known.
+        skip: Slots at the beginning that do not count; the model changes too fast.
+    """
+    counts = suspects[np.array(cohorts)].sum(axis=1).astype(np.float64)
+    more, gained = np.diff(counts)[skip:], np.array(changes[1:])[skip:]
+    known = ~np.isnan(gained)
+    more, gained = more[known], gained[known]
+    power = float(more @ more)
+    if gained.size <= 8 or power <= 4.0:
+        return 0
+    gained = gained - gained.mean()
+    slope = float(gained @ more) / power
+    error = math.sqrt(float(((gained - slope * more) ** 2).sum()) / (gained.size - 2) / power)
+    return int(slope < -2.5 * error)
