@@ -58,7 +58,8 @@ def test_every_selector_had_its_chance_in_tuning_and_plays_what_came_out() -> No
         assert TRIED[name][0]["text"] == text
     ours = {"set-gp", "loss-gp", "bp-gp"}  # which play their defaults, whatever their own grids say
     untuned = {"active-fl", "fedcor", "divfl", "clustered-by-size", "clustered-by-similarity", "s-fedavg", "greedyfed"}
-    untuned |= {"best-channel", "e3cs", "fair-ucb", "sound-cycle"}  # which came later and play their defaults
+    untuned |= {"best-channel", "e3cs", "fair-ucb", "favor", "pyramid-fl"}
+    untuned |= {"sound-cycle"}  # all of which came later and play their defaults
     assert selector_classes().keys() - TRIED.keys() <= {"fixed", "cycle", "round-robin", *ours, *untuned}
     for name, rows in TRIED.items():
         gaps = [row["running"] for row in rows]
@@ -76,7 +77,7 @@ def test_default_specs_are_each_selector_as_tuned_and_in_full_with_its_default_t
     assert set(TUNED.values()) <= set(short) <= set(full)
     assert {"oort", "client-ucb", "fedcs"} <= set(full) - set(short)
     without = default_specs(clients=20, budget=5, full=True, losses=False)
-    by_loss = {"oort", "power-of-choice", "loss-gp", "active-fl", "fedcor"}
+    by_loss = {"oort", "power-of-choice", "loss-gp", "active-fl", "fedcor", "pyramid-fl"}
     assert {text.partition(":")[0] for text in set(full) - set(without)} == by_loss
     assert {"fedcs:candidates=6", "power-of-choice:candidates=5"} <= set(default_specs(clients=6, budget=2))
     assert {"fedcs:candidates=9", "power-of-choice:candidates=9"} <= set(default_specs(clients=20, budget=9))

@@ -117,7 +117,7 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(tmp_path: Path, mon
 
 def test_the_header_holds_the_parameters_in_force(tmp_path: Path) -> None:
     run = simulate(plan("quick-init-ucb", "random", slots=1), digits(), tmp_path / "run")
-    assert [entry.parameters for entry in run.header.selectors] == [{"exploration": 1.0}, {"cohorts": None}]
+    assert [entry.parameters for entry in run.header.selectors] == [{"exploration": 0.01}, {"cohorts": None}]
 
 
 CHILD = """
