@@ -38,7 +38,7 @@ CONVICTED, KEPT = 2, 1
 CLEARED = 6.0
 """Own gain, in deviations above the others, at which a client is never left out."""
 
-PAUSE, LONGEST_PAUSE, PARDON = 4.0, 32.0, 8.0
+PAUSE, LONGEST_PAUSE, PARDON = 8.0, 32.0, 8.0
 """Cycles that a client is left out at first and at most (the pause doubles), and cycles for which it is acquitted."""
 
 MEMORY = 150
@@ -52,8 +52,10 @@ TRIED = 0.25
 
 _FORGET = 0.9  # weight that readings keep with each new one of the same client
 _LOSS_STEP = 0.6  # weight of a new loss
-_LEVEL_STEP = 0.3  # weight of a new opinion in a client's level
+_LEVEL_STEP = 0.3  # weight of a new opinion in a client's level, and of a slot in what is usual
 _LEAST_LOSS = 1e-3
+_LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
+_LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
 _SILENT = 4.0  # largest log ratio of lengths of updates
 _WORTHLESS = 1e-3  # length of an update, in units of the longest of its cohort, that adds nothing to the model
@@ -65,6 +67,7 @@ class SoundCycle(AbstractSelector):
     """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
 
     advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
+    version: ClassVar[int] = 2
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
     initial_arrays: ClassVar[Mapping[str, float]] = {
@@ -76,10 +79,13 @@ class SoundCycle(AbstractSelector):
         "pardon": 0.0,  # cycles for which it cannot be left out
         "trained": 0.0,  # slots
         "losses": 0.0,  # readings of its loss
-        "first_loss": 0.0,  # log
-        "loss": 0.0,  # log, smoothed
+        "height": 0.0,  # log loss minus the median log loss of all that report in the slot, smoothed
+        "loss": 0.0,  # log loss, smoothed
+        "first_loss": 0.0,  # log loss at its first reading
+        "first_level": 0.0,  # level of that median at its first reading
+        "learnt": math.nan,  # what its log loss has fallen by, in units of what the level has fallen by
         "gains": 0.0,  # weight of the readings in `gain`
-        "gain": 0.0,
+        "gain": 0.0,  # in units of what members usually gain at that time
         "after": 0.0,  # opinion after its own training, minus the mean of all; weight as for `gain`
         "updates": 0.0,  # weight of the readings in `cosine` and `length`
         "cosine": 0.0,
@@ -97,6 +103,8 @@ class SoundCycle(AbstractSelector):
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._cohorts: list[list[int]] = []  # the last MEMORY + 1 that were told
         self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
+        self._loss_level = math.nan  # median log loss of all that report, smoothed
+        self._usual_gain = math.nan  # median absolute gain of the members of a slot, smoothed
         self._trial: CrossoverTrial | None = None
         self._acquittals = 0  # trials in a row that found nothing
         self._next_trial = max(FIRST_TRIAL, math.ceil(FIRST_TRIAL_CYCLES * clients / budget))  # slot
@@ -175,7 +183,7 @@ class SoundCycle(AbstractSelector):
         change = float(changes[others].mean()) if others.any() else math.nan
         gains = changes[members] - change
         known = members[~np.isnan(gains)]
-        gains = gains[~np.isnan(gains)]
+        gains = self._standardise(gains[~np.isnan(gains)])
         after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
         for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
             arrays[name][known] = _FORGET * arrays[name][known] + values
@@ -187,13 +195,34 @@ class SoundCycle(AbstractSelector):
         self._update_known("opinion", opinions)
         return change
 
+    def _standardise(self, gains: Floats) -> Floats:
+        """Divide gains by what is usual at this time: they shrink as the model settles."""
+        if gains.size:
+            usual = float(np.median(np.abs(gains)))
+            before = usual if math.isnan(self._usual_gain) else self._usual_gain
+            self._usual_gain = before + _LEVEL_STEP * (usual - before)
+        return gains / max(self._usual_gain, _LEAST_GAIN)
+
     def _read_losses(self, members: Ints, losses: Floats) -> None:
+        """Read the members' losses against those of all that report, so that time and drift do not matter."""
         members = members[~np.isnan(losses[members])]
-        arrays, now = self.arrays, np.log(np.maximum(losses[members], _LEAST_LOSS))
+        if not members.size:
+            return
+        logs = np.log(np.maximum(losses, _LEAST_LOSS))
+        median = float(np.nanmedian(logs))
+        level = median if math.isnan(self._loss_level) else self._loss_level
+        self._loss_level = level = level + _LEVEL_STEP * (median - level)
+        arrays, now = self.arrays, logs[members]
         new = arrays["losses"][members] == 0.0
-        before = np.where(new, now, arrays["loss"][members])
-        arrays["first_loss"][members] = np.where(new, now, arrays["first_loss"][members])
-        arrays["loss"][members] = before + _LOSS_STEP * (now - before)
+        for name, values in (("first_loss", now), ("first_level", level)):
+            arrays[name][members] = np.where(new, values, arrays[name][members])
+        for name, values in (("loss", now), ("height", now - median)):
+            before = np.where(new, values, arrays[name][members])
+            arrays[name][members] = before + _LOSS_STEP * (values - before)
+        fallen = arrays["first_level"][members] - max(level, median)
+        known = fallen > _LEAST_FALL  # not while the model has learnt little, or after a drift
+        told = members[known]
+        arrays["learnt"][told] = (arrays["first_loss"][told] - arrays["loss"][told]) / fallen[known]
         arrays["losses"][members] += 1.0
 
     def _read_updates(self, members: Ints, updates: Floats) -> None:
@@ -210,7 +239,7 @@ class SoundCycle(AbstractSelector):
         others = units.sum(axis=0) - units
         cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
         logs = np.log(np.maximum(lengths, 1e-6 * lengths.max()))
-        ratios = np.clip(logs - np.median(logs), -_SILENT, _SILENT)
+        ratios = np.clip(logs - np.median(logs[~silent]), -_SILENT, _SILENT)
         for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
             self.arrays[name][members] = _FORGET * self.arrays[name][members] + values
 
@@ -245,9 +274,9 @@ class SoundCycle(AbstractSelector):
             return nobody
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
         skip = math.ceil(self.clients / self.budget) if len(cohorts) <= MEMORY else 0
+        gains = ask_gains(arrays, suspects, others)
         points = (
             ask_losses(arrays, suspects, others)
-            + ask_gains(arrays, suspects, others)
             + ask_updates(arrays, suspects, others)
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
@@ -255,7 +284,8 @@ class SoundCycle(AbstractSelector):
             arrays["pardon"][out] = PARDON
             return nobody
         named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
-        convicted: Mask = (named & (points >= CONVICTED)) | (named & out & (points >= KEPT))
+        kept = out & (points + max(gains, 0) >= KEPT)  # what they gained before they were left out does not acquit
+        convicted: Mask = named & (kept | (points + gains >= CONVICTED))
         return convicted
 
     def _begin_trial(self, slot: int) -> None:
@@ -319,8 +349,8 @@ class SoundCycle(AbstractSelector):
             return None
         judged &= arrays["silent"] < 2.0
         channels = [
-            (arrays["loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
-            (arrays["loss"] - arrays["first_loss"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            (arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            (-arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
             (-weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
             (-weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
             (np.abs(weighted_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
@@ -340,6 +370,7 @@ class SoundCycle(AbstractSelector):
             "told": len(self._changes),
             "cohorts": pack(np.array(self._cohorts, dtype=np.int64), "<i8"),
             "changes": pack(np.array(self._changes), "<f8"),
+            "levels": pack(np.array([self._loss_level, self._usual_gain]), "<f8"),
             "trial": None if self._trial is None else self._trial.state(),
             "acquittals": self._acquittals,
             "next_trial": self._next_trial,
@@ -350,6 +381,7 @@ class SoundCycle(AbstractSelector):
         cohorts = unpack(memory["cohorts"], "<i8", size=told * self.budget, what="cohorts")
         self._cohorts = cohorts.reshape(told, self.budget).tolist()
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
+        self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
         trial = memory["trial"]
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])

@@ -16,17 +16,20 @@ Arrays = Mapping[str, Floats]
 
 
 def ask_losses(arrays: Arrays, suspects: Mask, others: Mask) -> int:
-    """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell."""
-    read = arrays["losses"] >= 2.0
+    """1: their losses are high and fell much less than those of the others; 2: clearly so, and hardly fell.
+
+    Height and fall are against all that report at the time, so that progress and drift, which all have in common, are
+    out of them, and readings of different times can be compared.
+    """
+    read = ~np.isnan(arrays["learnt"])
     suspects, others = suspects & read, others & read
     if not suspects.any() or np.count_nonzero(others) < 3:
         return 0
-    fall = arrays["loss"] - arrays["first_loss"]
-    height = float(np.median(arrays["loss"][suspects]) - np.median(arrays["loss"][others]))
-    ours, theirs = float(np.median(fall[suspects])), float(np.median(fall[others]))
-    if theirs > -0.25 or height < 0.5 or ours < 0.4 * theirs:
+    height = float(np.median(arrays["height"][suspects]) - np.median(arrays["height"][others]))
+    ours, theirs = float(np.median(arrays["learnt"][suspects])), float(np.median(arrays["learnt"][others]))
+    if height < 0.5 or ours > 0.4 * theirs:
         return 0
-    return 2 if height > 0.9 and ours > 0.2 * theirs else 1
+    return 2 if height > 0.9 and ours < 0.2 * theirs else 1
 
 
 def ask_gains(arrays: Arrays, suspects: Mask, others: Mask) -> int:
@@ -42,7 +45,7 @@ def ask_gains(arrays: Arrays, suspects: Mask, others: Mask) -> int:
 
 
 def excess_gains(arrays: Arrays, others: Mask) -> Floats:
-    """(N,) own gains in deviations of the others from their median."""
+    """(N,) own gains (in units of what is usual at their time) in deviations of the others from their median."""
     means = weighted_mean(arrays["gain"], arrays["gains"])
     known = others & (arrays["gains"] > 0.0)
     if not known.any():
