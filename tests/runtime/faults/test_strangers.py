@@ -1,6 +1,5 @@
 """Strangers at the ports of real peers: nobody is held up. `benchmarks/strangers.py` measures it."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,7 @@ def test_under_a_hundred_strangers_a_second_elections_go_on_and_a_restarted_peer
         with Strangers(addresses, KINDS, rate=100.0) as strangers:
             fed.elect(1, [0, 1, 2, 3, 4])
             fed.peers.kill(2)
-            began = time.monotonic()
             fed.peers.start(2)
-            fed.wait(Ready, 2)
-            took = time.monotonic() - began
+            fed.wait(Ready, 2)  # with 0.1 s for each stranger it never was, however long it was waited for
             fed.elect_until_voted(2, [2])
-        print(f"ready after {took:.1f} s under {strangers.opened} strangers")
         assert strangers.opened > 200
-        assert took < 60.0  # on a busy machine; with 0.1 s for each of them it never was
