@@ -14,7 +14,7 @@ import pytest
 
 from fedelect import load_scenario
 from fedelect.cli import main
-from fedelect.cli.peers.init import sized
+from fedelect.cli.peers.init import resize
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
 from fedelect.runtime.control import ControlClient
@@ -216,7 +216,7 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(tmp_p
     assert "from the peers' folders after the end" in (tmp_path / "d" / "README.md").read_text()
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
-    config = sized(load_scenario("digits"), 6, None)
+    config = resize(load_scenario("digits"), 6, None)
     plan = Plan(config=config, framework="da", selectors=specify_selectors([rule]), slots=5, trials=1, seed=1)
     simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
     simulated = sorted_records(read_run(tmp_path / "simulated"))
