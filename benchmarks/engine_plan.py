@@ -121,7 +121,7 @@ def core_group(work: Work, replicas: Sequence[int], rounds: int, only: Sequence[
     batches = tuple(Run(name=f"M={count}", replicas=count) for count in replicas)
     entries = [
         Entry(contender=name, work=work, runs=batches if name in STACKED else runs.get(name, some))
-        for name in _chosen(("lean-numpy", *STACKED, *CONTENDERS), only)
+        for name in _choose(("lean-numpy", *STACKED, *CONTENDERS), only)
     ]
     return Group(name=f"core D={work.samples}", work=work, entries=tuple(entries), rounds=rounds)
 
@@ -133,7 +133,7 @@ def machine_group(work: Work, replicas: Sequence[int], rounds: int, only: Sequen
     side_by_side = {"sgemm": one, "plain": some, "flower": one, "flower-8": eight}
     side_by_side |= {name: some for name in ("torch-loop", "fedjax", "pfl")} | dict.fromkeys(STACKED, batches)
     threaded = {"torch-loop": some, "fedjax": some, "pfl": some, "flower-8": eight}
-    names = _chosen((*STACKED, *CONTENDERS), only)
+    names = _choose((*STACKED, *CONTENDERS), only)
     entries = [Entry(contender="plain", work=work, runs=some)]
     entries += [Entry(contender=name, work=work, runs=side_by_side[name], processes=cores) for name in names]
     entries += [
@@ -145,7 +145,7 @@ def machine_group(work: Work, replicas: Sequence[int], rounds: int, only: Sequen
 def growth_group(base: Work, rounds: int, only: Sequence[str], factors: Sequence[int]) -> Group:
     """Our engines at a base point (M = 8 replicas, T = 2 slots) and with one number at a time multiplied."""
     entries = []
-    for name in _chosen(STACKED, only)[2:]:
+    for name in _choose(STACKED, only)[2:]:
         there = [Run(name="base", replicas=8, slots=2)]
         there += [Run(name=f"T x{factor}", replicas=8, slots=2 * factor) for factor in factors]
         there += [Run(name=f"M x{factor}", replicas=8 * factor, slots=2) for factor in factors]
@@ -160,7 +160,7 @@ def growth_group(base: Work, rounds: int, only: Sequence[str], factors: Sequence
     return Group(name="growth", work=base, entries=tuple(entries), rounds=rounds)
 
 
-def _chosen(names: Sequence[str], only: Sequence[str]) -> list[str]:
+def _choose(names: Sequence[str], only: Sequence[str]) -> list[str]:
     """The yardsticks and those asked for; all if none is."""
     return ["sgemm", "plain", *(name for name in names if not only or name in only)]
 

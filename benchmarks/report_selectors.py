@@ -77,8 +77,8 @@ class Kept:
         return self._folder / (re.sub(r"[^\w.=-]", "_", text) + ".npz")
 
 
-def played(of: Arena, kept: Kept, console: Console) -> dict[str, Elections]:
-    """What all entrants did: what is kept, and the others now."""
+def play_missing(of: Arena, kept: Kept, console: Console) -> dict[str, Elections]:
+    """Elections of all selectors: those on file, and the missing ones played now."""
     found = {text: kept.load(text) for text in of.texts}
     missing = [text for text, elections in found.items() if elections is None]
     groups = [missing] if of.together and missing else [[text] for text in missing]
@@ -151,7 +151,7 @@ def main() -> None:
             of.texts = [text for text in of.texts if text not in options.without]
             if options.as_is:
                 of.texts = [text for text in of.texts if kept.load(text) is not None]
-            elections = played(of, kept, console)
+            elections = play_missing(of, kept, console)
             if options.without:
                 continue
             report["worlds"][name] = figures(of, elections)

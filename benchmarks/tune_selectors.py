@@ -92,7 +92,7 @@ class Table:
         path = folder / f"{world.name}.npz"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            np.savez(path, **_trained(self.scenario, sets))
+            np.savez(path, **_train(self.scenario, sets))
         with np.load(path) as kept:
             self.opinions, self.loss, self.loss_rms = kept["op"], kept["lm"], kept["lr"]
         self.truth: Floats = self.opinions.mean(axis=2, dtype=np.float64).mean(axis=1)
@@ -126,7 +126,7 @@ class Table:
         return Feedback(**signals)
 
 
-def _trained(scenario: Scenario, cohorts: list[Cohort]) -> dict[str, Any]:
+def _train(scenario: Scenario, cohorts: list[Cohort]) -> dict[str, Any]:
     engine = make_engine("auto", scenario.config)
     draws = 12 if scenario.config.channel.upload_probability != 1.0 else {495: 6, 220: 6, 3003: 3}.get(len(cohorts), 2)
     opinions = np.zeros((len(cohorts), draws, scenario.clients), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The paper's figures and tables, one declaration each, from runs that are kept."""
+"""The paper's figures and tables, one declaration each, from runs on file."""
 
 from paper.blocks import Curves
 from paper.calibration import calibrate, read_calibration

@@ -87,7 +87,7 @@ def reproduce(
     ] = False,
     trials: Annotated[int, typer.Option(help="Trials of each of the `readings`; nothing else looks at it.")] = 20,
 ) -> None:
-    """Reproduce the paper: run what is missing, then draw. Stopped or killed, the same command goes on."""
+    """Reproduce the paper: run what is missing, then draw. After a stop, the same command resumes."""
     console = Console()
     cores = worker_count(workers)
     if name == "list":
@@ -112,7 +112,7 @@ def reproduce(
         print_readings(console, atlas or shipped_atlases()["paper"], trials=trials, workers=cores)
         return
     chosen = _preset(preset, on_atlas)
-    wanted = _wanted(name, on_atlas)
+    wanted = _select_experiments(name, on_atlas)
     atlas = atlas or shipped_atlases()["paper"]
     store = _library(chosen, results, atlas if on_atlas else None)
     context = Context(store=store, preset=chosen, workers=cores, atlas=atlas)
@@ -133,7 +133,7 @@ def reproduce(
             console.print(f"{one.name}: {path}", highlight=False, soft_wrap=True)
 
 
-def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
+def _select_experiments(name: str, on_atlas: bool) -> Sequence[Experiment]:
     if not on_atlas:
         measured = tuple(one for one in EXPERIMENTS if name in one.measurements)
         return EXPERIMENTS if name == "all" else measured or (experiment(name),)
@@ -148,7 +148,7 @@ def _wanted(name: str, on_atlas: bool) -> Sequence[Experiment]:
 
 
 def _measurements(name: str, wanted: Sequence[Experiment]) -> list[str]:
-    """What is measured besides runs: the one that was asked for, or all of the experiments'."""
+    """The measurements to make: the one that was asked for, or all of the experiments."""
     return [name] if name in MEASUREMENTS else [each for one in wanted for each in one.measurements]
 
 

@@ -1,4 +1,4 @@
-"""Average accuracy: the running mean of the slots' mean opinions, with one setting for what counts before slot 1.
+"""Average accuracy: the running mean of the slots' mean opinions, with one setting for the term before slot 1.
 
 The paper does not say how it averages. The record (`paper/RECORD.md`) was fixed with the untrained model as first term;
 the optimal column of Table I fits a first term of 0 (`published.fitted_first_term`), which the pre-registered run and
@@ -16,10 +16,10 @@ from fedelect.vocabulary import Floats
 FirstTerm = Literal["none", "zero", "untrained"]
 
 RECORD: FirstTerm = "untrained"
-"""Of the record's figures, table and claims."""
+"""First term of the record's figures, table and claims."""
 
 REGISTERED: FirstTerm = "zero"
-"""Of the pre-registered run and the readings; `first_term = 0.0` in the registration."""
+"""First term of the pre-registered run and the readings; `first_term = 0.0` in the registration."""
 
 
 def average_accuracy(opinions: Floats, *, untrained: float, first_term: FirstTerm) -> Floats:
@@ -28,7 +28,7 @@ def average_accuracy(opinions: Floats, *, untrained: float, first_term: FirstTer
     Args:
         opinions: (R, T) mean opinion of each slot; nan where nothing was learnt.
         untrained: Mean opinion of the untrained model.
-        first_term: What counts before the first slot.
+        first_term: The term before the first slot.
     """
     first = {"none": None, "zero": 0.0, "untrained": untrained}[first_term]
     return metrics.running_mean(opinions, None if first is None else np.full(len(opinions), first))

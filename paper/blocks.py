@@ -1,6 +1,6 @@
-"""Results that are kept: for each series some trials at a time, as small files.
+"""Stored results: for each series, small files of a few trials each.
 
-A block is one file of one series: who was elected and the mean opinion in each slot of some neighbouring trials; under
+A block is one file of one series: cohort and mean opinion in each slot of some consecutive trials; under
 FL&DA also the clients' beliefs, summed over the trials. It names the scenario, selector, seed, data and engine it was
 made with, and is not read for anything else. A longer block serves a shorter request.
 """
@@ -36,7 +36,7 @@ class BlockKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         seed: Seed of the run.
         data_digest: Hash of the data.
         engine: What trained.
-        versions: Of all that decides over the last bit; not compared, but `Curves.made_with` says which were mixed.
+        versions: Of all that the last bit depends on; not compared, but `Curves.made_with` says which were mixed.
     """
 
     format: int = FORMAT
@@ -56,7 +56,7 @@ class BlockKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Block:
-    """Neighbouring trials of one series.
+    """Consecutive trials of one series.
 
     Attributes:
         key: What it was made with.
@@ -93,7 +93,7 @@ _OPTIONAL = ("belief_sums", "belief_squares", "residuals")
 
 
 def write_block(path: Path, block: Block) -> None:
-    """Write it, all or nothing."""
+    """Write it atomically."""
     arrays: dict[str, Any] = {
         "about": np.frombuffer(msgspec.json.encode(block.key), dtype=np.uint8),
         "first_trial": np.array(block.first_trial),
@@ -146,7 +146,7 @@ def _check(block: Block) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curves:
-    """What is known of a series: its blocks put together.
+    """The results of a series: its blocks put together.
 
     Attributes:
         series: The series.

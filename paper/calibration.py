@@ -1,14 +1,14 @@
-"""Calibration: what the paper leaves open, chosen by two baselines alone, before any algorithm of the paper is run.
+"""Calibration: choose what the paper leaves open, by two baselines alone, before any algorithm of the paper is run.
 
 The paper does not say how large the clients' data are, how skewed, or whether a slot starts from scratch. Each
 candidate is one way to fill these in. It is judged by the cohort that the paper calls optimal (the five i.i.d. clients)
-and by random selection, under FL&FA: the paper has them near 0.88 and 0.77 at T = 200. Nothing else is looked at; its
-figures under FL&DA imply other baselines, which are reported beside (`published.BASELINES_DEMOCRATIZED`).
+and by random selection, under FL&FA: the paper has them near 0.88 and 0.77 at T = 200. Nothing else is used. Its
+figures under FL&DA imply other baselines, which are only reported (`published.BASELINES_DEMOCRATIZED`).
 
 Rule: a candidate's distance is the larger of its two deviations. Random selection is known to about `SLACK` (half of
-its 95 % interval), so candidates whose distance is within `SLACK` of the smallest are equally near; of these the one
-with the fewest training samples is taken, for it is the cheapest to run, and of several such the one with the smallest
-sum of deviations.
+its 95 % interval), so candidates whose distance is within `SLACK` of the smallest count as equal. Of these the one with
+the fewest training samples, the cheapest to run, is chosen; of several such, the one with the smallest sum of
+deviations.
 """
 
 import functools
@@ -49,7 +49,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     Attributes:
         start: "cold" or "warm".
         skew: "labels" or "dirichlet".
-        degree: Classes in a client's hands, or the concentration alpha.
+        degree: Classes that a client holds, or the concentration alpha.
         samples: Smallest and largest training size of a client.
     """
 
@@ -60,7 +60,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def name(self) -> str:
-        """A line that tells it from the others."""
+        """A line that identifies it."""
         return f"{self.start} start, {self.skew}({self.degree:g}), {self.samples[0]} to {self.samples[1]} samples"
 
     def config(self) -> ScenarioConfig:
@@ -80,7 +80,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How much work a candidate gets.
 
     Attributes:
-        trials: Independent trials, at least 2, for there is an interval to tell.
+        trials: Independent trials, at least 2, for the interval.
         slots: Slots in each. A cold start is stationary: its expectation at T = 200 is that of any slot.
     """
 
@@ -89,7 +89,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a candidate's baselines reached: mean over trials of the mean opinion of all slots, and of the last one.
+    """Baselines of a candidate: mean over trials of the mean opinion of all slots, and of the last one.
 
     Attributes:
         candidate: The candidate.
@@ -122,7 +122,7 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def baselines(self) -> Baselines:
-        """What the two baselines reached, without the untrained model."""
+        """Values of the two baselines, without the untrained model."""
         return Baselines(self.fixed, self.random)
 
     @property
@@ -133,13 +133,13 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         )
 
     def deviations(self, aim: Baselines, *, first_term: bool = False) -> tuple[float, float]:
-        """How far the fixed cohort and random selection are from `aim`."""
+        """Deviations of the fixed cohort and of random selection from `aim`."""
         reached = self.with_first_term if first_term else self.baselines
         return abs(reached.fixed - aim.fixed), abs(reached.random - aim.random)
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that was tried.
+    """The outcomes of all candidates.
 
     Attributes:
         data_digest: Hash of the data.
@@ -153,14 +153,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def choice(self) -> CandidateResult:
-        """The candidate taken, by the rule of this module."""
+        """The candidate chosen by the rule of this module."""
         return self.choice_for(BASELINES)
 
     def choice_for(self, aim: Baselines, *, first_term: bool = False) -> CandidateResult:
-        """The candidate that the rule would take for other figures than those aimed at, or other averages.
+        """The candidate that the rule would choose for other target figures, or other averages.
 
         Args:
-            aim: What the baselines should reach.
+            aim: Target values of the baselines.
             first_term: Whether the untrained model counts as first term of the averages.
         """
         off = [outcome.deviations(aim, first_term=first_term) for outcome in self.outcomes]
@@ -196,7 +196,7 @@ def calibrate(
     work: dict[str, Trial] | None = None,
     progress: Callable[[int, int], None] = lambda finished, total: None,
 ) -> Calibration:
-    """Try every candidate that is not on file yet; the file is rewritten whenever one is finished.
+    """Try every candidate that is not on file; rewrite the file whenever one is finished.
 
     Args:
         dataset: The data.
@@ -205,7 +205,7 @@ def calibrate(
         workers: Processes.
         candidates: What to try.
         work: Trials and slots by kind of start; `WORK` if None.
-        progress: Told (candidates finished, candidates in all).
+        progress: Called with (candidates finished, candidates in all).
     """
     work = work or WORK
     known: dict[Candidate, CandidateResult] = {}
@@ -226,7 +226,7 @@ def calibrate(
 
 
 def read_calibration(path: Path) -> Calibration:
-    """What is on file.
+    """Read the outcomes on file.
 
     Raises:
         RunError: It cannot be read.

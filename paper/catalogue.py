@@ -1,6 +1,6 @@
 """Every figure and table of the paper by its label, and some of our own: what each needs, in a few lines.
 
-An experiment says which series it is drawn from (`requests`), what is measured besides (`measurements`), and the
+An experiment states the series that it is drawn from (`requests`), its other measurements (`measurements`), and the
 name of the drawing. It runs nothing; see `runner.py`, `measurements/` and `figures/`.
 """
 
@@ -19,7 +19,7 @@ TRIALS = 100
 """Monte Carlo trials of the paper."""
 
 FEWER_TRIALS = 25
-"""Trials of `Pre2Slot`, and of what is run besides to explain."""
+"""Trials of `Pre2Slot`, and of the runs that only explain."""
 
 TARGETS = (0.75, 0.78, 0.82, 0.85)
 """Accuracies of the paper's Table I."""
@@ -39,7 +39,7 @@ SUBSET_UCB = Series(selector="subset-ucb")
 
 
 def random_of(budget: int) -> Series:
-    """Random selection of so many clients."""
+    """Random selection of that many clients."""
     return Series(selector="random", world=World(budget=budget))
 
 
@@ -49,7 +49,7 @@ def quick_init(world: World = MAIN) -> Series:
 
 
 def frugal_quick_init(world: World = MAIN) -> Series:
-    """Quick-Init UCB with the mu = 0.01 that the paper gives to BP-UCB: the two apart from how much they explore."""
+    """Quick-Init UCB with the mu = 0.01 that the paper gives to BP-UCB, so that both explore equally."""
     return Series(selector="quick-init-ucb:exploration=0.01", world=world)
 
 
@@ -64,8 +64,8 @@ class Preset:
 
     Attributes:
         name: Its name.
-        trials: At most so many trials; None for all.
-        slots: At most so many slots; None for all.
+        trials: Most trials; None for all.
+        slots: Most slots; None for all.
         block: Trials in a block.
         folder: Where its results are kept unless told otherwise.
     """

@@ -1,4 +1,4 @@
-"""What is read off results: average accuracy, elections, slots to a target; each one value for each trial.
+"""Figures computed from results: average accuracy, elections, slots to a target; one value for each trial.
 
 "Average accuracy" is that of `paper.averages`, with the record's first term; the formulas are in
 `fedelect.equations.metrics`.
@@ -25,7 +25,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Results on file, at the size of a preset, each read once. Nothing is run.
+    """Results on file, at the size of a preset, each read once; nothing is run.
 
     Attributes:
         store: The results.
@@ -80,7 +80,7 @@ def slots_to_target(curves: Curves, target: float) -> metrics.TimeToTarget:
     return metrics.time_to_target(average_accuracy(curves), target)
 
 
-def paired(one: Curves, other: Curves, reading: Callable[[Curves], Floats]) -> Floats:
-    """Difference of a reading, `one` less `other`, in each trial that both have: these share all luck. Shape (P,)."""
+def subtract_paired(one: Curves, other: Curves, reading: Callable[[Curves], Floats]) -> Floats:
+    """Difference of a reading, `one` less `other`, in each trial of both, which shares all draws. Shape (P,)."""
     _, first, second = np.intersect1d(one.trials, other.trials, return_indices=True)
     return np.asarray(reading(one)[first] - reading(other)[second])

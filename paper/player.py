@@ -1,6 +1,6 @@
-"""Plays blocks: the loop itself, many trials of one series side by side, with a save every minute.
+"""Play blocks: the loop itself, many trials of one series at once, with a save every minute.
 
-A block that was begun goes on from its save, which lies beside the place of its file until the block is finished.
+An unfinished block resumes from its save, which is kept next to the block's file until the block is finished.
 """
 
 import time
@@ -30,7 +30,7 @@ _SAVE = "save"
 """Name of the one part of a block under way."""
 
 Report = Callable[[int], None]
-"""Told how many replica-slots have been played since it was last told."""
+"""Called with the number of replica-slots played since the last call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class BlockTask:
 
 
 class _Save(msgspec.Struct, frozen=True, kw_only=True):
-    """A block under way; arrays as bytes, cut to the slots played."""
+    """An unfinished block; arrays as bytes, cut to the slots played."""
 
     played: int
     states: list[dict[str, Any]]
@@ -121,7 +121,7 @@ def play_block(
     Args:
         task: The block.
         source: The data of its scenario, or an atlas of it: then opinions are looked up, and nothing is trained.
-        report: Told of progress.
+        report: Called with progress.
         save_every_s: Seconds between saves.
     """
     for played in play_slots(task, source, save_every_s=save_every_s):
@@ -152,7 +152,7 @@ def play_slots(task: BlockTask, source: TrainingSource, *, save_every_s: float =
                 if time.monotonic() - saved_at >= save_every_s:
                     _save(store, replicas, tally, slot)
                     saved_at = time.monotonic()
-            write_block(task.path, tally.block(task, key, _untrained(world, engine)))
+            write_block(task.path, tally.block(task, key, _measure_untrained(world, engine)))
     except BaseException:
         store.close()
         raise
@@ -160,7 +160,7 @@ def play_slots(task: BlockTask, source: TrainingSource, *, save_every_s: float =
 
 
 def block_key(task: BlockTask, data_digest: str, engine: str) -> BlockKey:
-    """Return what the block will say it was made with."""
+    """Return the key of the block: what it is made with."""
     return BlockKey(
         scenario=msgspec.json.decode(msgspec.json.encode(task.config)),  # as it will be read again
         selector=task.series.name,
@@ -186,7 +186,7 @@ def _replicas(task: BlockTask, world: Scenario) -> list[Replica]:
     return [Replica(spec.text, trial, world, plan.build_selector(spec, world, trial)) for trial in trials]
 
 
-def _untrained(world: Scenario, engine: Engine) -> float:
+def _measure_untrained(world: Scenario, engine: Engine) -> float:
     (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine)
     return mean_present(opinions) or 0.0
 
@@ -197,7 +197,7 @@ def _save(store: PartStore, replicas: Sequence[Replica], tally: _Tally, slot: in
 
 
 def _resume(task: BlockTask, store: PartStore, replicas: Sequence[Replica]) -> tuple[int, _Tally]:
-    """Restore the replicas' selectors; return the slots played and their tally: none without a save that fits."""
+    """Restore the replicas' selectors; return the slots played and their tally, 0 without a matching save."""
     content = store.load(_SAVE)
     if content is not None:
         save = msgspec.msgpack.decode(content, type=_Save)

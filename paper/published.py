@@ -24,7 +24,7 @@ BP_UCB_GAP = 0.0312
 
 
 class Baselines(NamedTuple):
-    """What the two baselines reach at T = 200.
+    """Values of the two baselines at T = 200.
 
     Attributes:
         fixed: The cohort that the paper calls optimal.
@@ -54,7 +54,7 @@ COUPLING_SCALE = 1e-3
 """C of the coupling: -30 dB."""
 
 BELIEF_SLOTS = 10
-"""`BP_value`: beliefs converge in about so many slots."""
+"""`BP_value`: slots in which beliefs converge, about."""
 
 ROUNDS_TO_CONVERGE = 15
 """`1_2` (a): the training loss has converged when the communication round is over this."""
@@ -111,7 +111,7 @@ TABLE: dict[str, dict[float, TableCell]] = {
 
 
 class FittedFirstTerm(NamedTuple):
-    """What fits the optimal column of `comparison_table`.
+    """Fit to the optimal column of `comparison_table`.
 
     Attributes:
         first: The term before the first slot, u.

@@ -29,12 +29,12 @@ from paper.series import RunRequest, Series
 PROBE_JOBS = 25
 
 TELL_EVERY_S = 1.0
-"""Seconds between two words on the progress of a block."""
+"""Seconds between two progress reports of a block."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AbstractResultStore(ABC):
-    """Results in a folder, and what they are results of.
+    """Results in a folder, with their scenario and seed.
 
     Attributes:
         folder: Where they are.
@@ -76,8 +76,8 @@ class AbstractResultStore(ABC):
 
         Args:
             requests: What is wanted now.
-            also: What will be wanted: a block that is played now is made long enough for that as well, for it
-                cannot be prolonged later.
+            also: Later requests: a block that is played now is made long enough for them, too, since it cannot be
+                prolonged.
         """
         now = list(requests)
         wanted = {task.path for task in self.tasks(now) if not self._has(task)}
@@ -117,7 +117,7 @@ class AbstractResultStore(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ResultStore(AbstractResultStore):
-    """Results and what they are made from: it can grow.
+    """Results with their data, to which blocks can be added.
 
     Attributes:
         source: The data of the base scenario; or an atlas of it, on which only the main world can be played.
@@ -132,7 +132,7 @@ class ResultStore(AbstractResultStore):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep all other writers out of the folder for the length of a block of code.
+        """Lock the folder against other writers for the length of a block of code.
 
         Raises:
             RunLockedError: Another process is writing there, and would do the same work at the same time.
@@ -148,7 +148,7 @@ class ResultStore(AbstractResultStore):
 
 @dataclass(frozen=True, kw_only=True)
 class ResultStoreOnFile(AbstractResultStore):
-    """Results whose data are not at hand: to be read, drawn and judged, not to grow.
+    """Results without their data: to be read, drawn and judged only.
 
     Attributes:
         known_digest: Hash of the data, as the calibration has it on file.
@@ -179,7 +179,7 @@ def order_tasks(tasks: Sequence[BlockTask], wanted: Sequence[Sequence[RunRequest
 def seconds_for_a_slot(store: ResultStore) -> float:
     """Measure how long training and judging one replica-slot of the base scenario take on one core.
 
-    What selectors and beliefs cost is left out: it is little beside training.
+    The cost of selectors and beliefs is left out: it is small compared with training.
     """
     config = store.base
     world = build_world(config, store.source)
@@ -215,14 +215,14 @@ def play(
     progress: Callable[[int], None] = lambda played: None,
     finished: Callable[[BlockTask], None] = lambda task: None,
 ) -> None:
-    """Play the tasks in processes; a finished block is on disk before `finished` is told.
+    """Play the tasks in processes; a finished block is on disk before `finished` is called.
 
     Args:
         tasks: What to play, in order.
         source: The data, or an atlas.
         workers: Processes, 1 for none beside this one. They end with this one, however it ends.
-        progress: Told how many more replica-slots have been played.
-        finished: Told of each finished task.
+        progress: Called with how many more replica-slots have been played.
+        finished: Called with each finished task.
     """
     requests = [(task,) for task in tasks]
     function = functools.partial(_play_block, source=source)

@@ -7,7 +7,7 @@ from paper.published import Baselines
 
 
 def map_opinions(opinions: Floats, *, ours: Baselines, aim: Baselines) -> Floats:
-    """Opinions by the straight line that takes both baselines of a world to the paper's. Shapes: (...) -> (...).
+    """Map opinions by the straight line that maps both baselines of a world to the paper's. Shapes: (...) -> (...).
 
     Args:
         opinions: Mean opinions.

@@ -1,4 +1,4 @@
-"""What a curve is drawn from: one selector in one variant of the calibrated scenario."""
+"""Series of results: one selector in one variant of the calibrated scenario."""
 
 import re
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class World:
         """The base scenario with these three changed.
 
         Raises:
-            ConfigurationError: The base starts warm, so that a selector's past is not all that its future depends on.
+            ConfigurationError: The base starts warm, or redraws its world.
         """
         if base.start != "cold" or base.redraw_every:
             raise ConfigurationError(
@@ -82,7 +82,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A series, how often and how long.
+    """A series with numbers of trials and slots.
 
     Attributes:
         series: The series.
@@ -95,7 +95,7 @@ class RunRequest:
     slots: int
 
     def at_most(self, *, trials: int | None, slots: int | None) -> "RunRequest":
-        """The same, cut short."""
+        """Return it with at most these numbers of trials and slots."""
         return RunRequest(
             series=self.series,
             trials=min(self.trials, trials or self.trials),

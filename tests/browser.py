@@ -27,7 +27,7 @@ FLAGS = (
     "disable-dev-shm-usage",
     "force-device-scale-factor=1",
 )
-DEADLINE_S = 60.0
+DEADLINE_S = 240.0
 
 
 class Browser:

@@ -20,7 +20,8 @@ from traitlets.config import Config
 source, folder = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
 config = Config({"AsyncKernelManager": {"transport": "ipc", "ip": folder + "/socket"}})
-NotebookClient(notebook, config=config, timeout=600, resources={"metadata": {"path": folder}}).execute()
+limits = {"timeout": 600, "startup_timeout": 600}
+NotebookClient(notebook, config=config, **limits, resources={"metadata": {"path": folder}}).execute()
 nbformat.write(notebook, folder + "/executed.ipynb")
 """
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=400
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=1800
     )
 
 

@@ -31,7 +31,7 @@ class Arena(ABC):
         name: The world's name.
         kind: "atlas", "on demand" or "warm".
         environment: Where they play.
-        texts: The entrants' specifications.
+        texts: Specifications of the selectors.
         trials: How many each.
         together: Whether they are played side by side, which saves training.
     """
@@ -45,7 +45,7 @@ class Arena(ABC):
         self.texts = default_specs(clients=world.clients, budget=world.budget, full=full, losses=losses)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
-        """What these entrants do."""
+        """Play these selectors."""
         return play_together(self.environment, texts, slots=SLOTS, trials=self.trials, seed=SEED, progress=tick)
 
     @abstractmethod
@@ -90,7 +90,7 @@ class OnDemandArena(Arena):
         super().__init__(world.name, Environment(scenario, self.engine), trials, full=full)
 
     def play(self, texts: Sequence[str], tick: Tick = lambda slot: None) -> list[Elections]:
-        """What these entrants do; what was trained is written down."""
+        """Play these selectors; save what was trained."""
         elections = super().play(texts, tick)
         self.engine.save()
         return elections

@@ -19,7 +19,7 @@ Made by `python benchmarks/report_selectors.py` from `benchmarks/results/selecto
 by trial, and one that is above 0 means that the entrant does worse."""
 
 OURS = ("set-gp", "loss-gp", "bp-gp")
-"""The entrants of fedelect's own; all others are rivals."""
+"""Fedelect's own selectors; all others are published methods."""
 
 Report = dict[str, Any]
 """What results/selector_report.json holds."""
@@ -63,7 +63,7 @@ def sign(interval: Interval) -> int:
 
 
 def overall(report: Report) -> list[Overall]:
-    """All entrants, the smallest mean running difference first."""
+    """All selectors, the smallest mean running difference first."""
     texts = dict.fromkeys(text for world in report["worlds"].values() for text in world["entrants"])
     rows = []
     for text in texts:
@@ -84,7 +84,7 @@ def overall(report: Report) -> list[Overall]:
 
 
 def overall_table(report: Report) -> str:
-    """Markdown: entrants over all worlds."""
+    """Markdown: selectors over all worlds."""
     reference = report["reference"]
     lines = [
         f"| entrant | worlds | final gap % | running gap % | slots to 2 % | Jain's index | ms an ask "
@@ -123,7 +123,7 @@ def worlds_table(report: Report) -> str:
 
 
 def world_section(report: Report, name: str) -> str:
-    """Markdown: all entrants of one world, with intervals over trials."""
+    """Markdown: all selectors of one world, with intervals over trials."""
     world = report["worlds"][name]
     best = ", ".join(map(str, world["best"]))
     known = {
@@ -174,7 +174,7 @@ def write_pages(report: Report) -> None:
 
 
 def _order(world: dict[str, Any]) -> list[str]:
-    """The entrants of a world by their mean running gap."""
+    """The selectors of a world by their mean running gap."""
     rows = world["entrants"]
     return sorted(rows, key=lambda text: (float(np.mean(rows[text]["running_gap"])), text))
 

@@ -1,4 +1,4 @@
-"""Every claim of the paper's numerical section, and of its theorems, put to the test of the results on file."""
+"""Every claim of the paper's numerical section, and of its theorems, tested by the results on file."""
 
 from paper.claims import beliefs, central, democratized, sets, sweeps, table, theory
 from paper.claims.claim import VERDICTS, Check, Claim, Finding, Range, Verdict, assess, verdict_of

@@ -51,8 +51,7 @@ def early_deviation(client: int) -> Measure:
 def late_spread(evidence: Evidence) -> Interval | None:
     """How far apart the highest and the lowest mean belief of the first five clients are, over the last 100 slots.
 
-    Which two clients these are in a block of trials is decided by the other blocks: decided by itself, they would look
-    further apart than they are.
+    The two clients are chosen by the other blocks of trials: chosen by the same block, the difference would be biased.
     """
     beliefs = _beliefs(evidence)
     if beliefs is None or len(beliefs) < 2:

@@ -1,4 +1,4 @@
-"""Claims by what decides over them: many follow from one choice or one number, and such a cause counts once.
+"""Claims grouped by cause: many follow from one choice or one number, and such a cause counts once.
 
 A claim that the calibration aimed at, that is arithmetic, or that a theorem settles is no evidence for or against the
 paper's experiments. Neither is one about what cannot be computed: another computation avoids it.
@@ -11,7 +11,7 @@ from paper.published import TABLE
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """What decides over some claims.
+    """A common cause of some claims.
 
     Attributes:
         title: In a few words.

@@ -4,7 +4,7 @@ A claim has one or more checks. A check states that a measured mean lies in a ra
 interval over trials: it holds if the whole interval is inside the range, fails if the whole interval is outside, and
 is undecided if the interval straddles an end of it. The claim holds if all checks hold, holds in part if some hold,
 does not hold if none does and some fail, and is undecided otherwise. Where a check lacks results, the claim is not
-measured yet. Checks that decide nothing are shown beside the others.
+measured yet. Checks that decide nothing are only shown.
 """
 
 import math
@@ -26,7 +26,7 @@ UNDECIDED = "The interval reaches over an end of the claimed range: more trials 
 """Why a claim is undecided, where nothing better is known."""
 
 REST_UNDECIDED = "No check fails. Where one is undecided its interval reaches over an end of the claimed range."
-"""What is added to the reason why a claim holds where it holds in part and nothing speaks against the rest of it."""
+"""Added to the reason of a claim that holds in part, if none of its other checks fails."""
 
 Measure = Callable[[Evidence], Interval | None]
 """Reads a mean with its interval off the results; None if they are not on file."""
@@ -34,7 +34,7 @@ Measure = Callable[[Evidence], Interval | None]
 
 @dataclass(frozen=True)
 class Range:
-    """Where a mean is claimed to be.
+    """Range in which a mean is claimed to be.
 
     Attributes:
         low: Lower end, excluded.
@@ -61,9 +61,9 @@ class Range:
         if self.low == -math.inf and self.high == math.inf:
             return "any"
         if self.high == math.inf:
-            return f"above {_trimmed(self.low, digits)}"
+            return f"above {_trim(self.low, digits)}"
         if self.low == -math.inf:
-            return f"below {_trimmed(self.high, digits)}"
+            return f"below {_trim(self.high, digits)}"
         return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
 
 
@@ -94,7 +94,7 @@ class Check:
     Attributes:
         name: What is measured.
         measure: How.
-        claimed: Where the paper has it.
+        claimed: The range in the paper.
         digits: Decimals to print.
         decides: Whether the verdict depends on it.
         over: What the mean is over.
@@ -110,7 +110,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of the paper that can be put to the test.
+    """A sentence of the paper that can be tested.
 
     Attributes:
         key: Unique name; begins with the label of the figure, table or theorem.
@@ -156,7 +156,7 @@ class Finding:
     def why(self) -> str:
         """Why we think it came out so; empty only where nothing is measured yet."""
         why = self.claim.why
-        if self.verdict == "holds in part" and "fails" not in deciding(self.claim, self.outcomes):
+        if self.verdict == "holds in part" and "fails" not in select_deciding(self.claim, self.outcomes):
             return f"{why['holds']} {REST_UNDECIDED}"
         if self.verdict == "does not hold" and self.side is not None and self.side in why:
             return why[self.side]
@@ -181,10 +181,12 @@ def assess(claim: Claim, evidence: Evidence) -> Finding:
     """Judge a claim by the results on file."""
     measured = tuple(check.measure(evidence) for check in claim.checks)
     outcomes = tuple(check.claimed.judge(one) for check, one in zip(claim.checks, measured, strict=True))
-    return Finding(claim=claim, measured=measured, outcomes=outcomes, verdict=verdict_of(deciding(claim, outcomes)))
+    return Finding(
+        claim=claim, measured=measured, outcomes=outcomes, verdict=verdict_of(select_deciding(claim, outcomes))
+    )
 
 
-def deciding(claim: Claim, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def select_deciding(claim: Claim, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The outcomes of the checks that the verdict depends on."""
     return [outcome for check, outcome in zip(claim.checks, outcomes, strict=True) if check.decides]
 
@@ -204,5 +206,5 @@ def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
     return "does not hold" if "fails" in outcomes else "undecided"
 
 
-def _trimmed(value: float, digits: int) -> str:
+def _trim(value: float, digits: int) -> str:
     return f"{value:g}" if abs(value) < 10.0**-digits or value == round(value) else f"{value:.{digits}f}"

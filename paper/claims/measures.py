@@ -1,6 +1,6 @@
-"""Builders of measures: what claims read off the results, as means over trials with their intervals.
+"""Builders of measures: figures computed from the results for claims, as means over trials with intervals.
 
-Two series are compared in each trial that both have and the differences are averaged: a trial shares all luck.
+Two series are compared in each trial that both have, and the differences are averaged: a trial shares all draws.
 """
 
 import math
@@ -13,7 +13,7 @@ from fedelect.vocabulary import Floats
 from paper.blocks import Curves
 from paper.catalogue import TRIALS
 from paper.claims.claim import Measure, exactly
-from paper.evidence import Evidence, elections, final_accuracy, paired, slots_to_target
+from paper.evidence import Evidence, elections, final_accuracy, slots_to_target, subtract_paired
 from paper.series import Series
 
 Reading = Callable[[Curves], Floats]
@@ -40,7 +40,7 @@ def mean_difference(
         second = evidence.curves(other, slots=other_slots or slots, trials=trials)
         if first is None or second is None:
             return None
-        return mean_interval(paired(first, second, reading))
+        return mean_interval(subtract_paired(first, second, reading))
 
     return measure
 
@@ -115,10 +115,10 @@ def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
 
 
 def least_over_most(members: Sequence[int]) -> Reading:
-    """Elections of that member who is elected least, less those of that other who is elected most.
+    """Elections of the least elected member, less those of the most elected other client.
 
-    Who they are in trials with even numbers is decided by those with odd ones, and the other way round: decided by the
-    trials themselves, the extremes would look further out than they are.
+    Both are chosen in odd trials for even ones, and in even trials for odd ones: chosen in the same trials, the
+    extremes would be biased.
     """
 
     def reading(curves: Curves) -> Floats:

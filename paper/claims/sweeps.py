@@ -71,10 +71,10 @@ def _ahead(
     )
 
 
-def _explained(
+def _explain(
     worlds: Sequence[World], setting: Callable[[World], str], *, slots: int = 200, trials: int = TRIALS
 ) -> tuple[Check, ...]:
-    """Beside that: how often each method tries a new cohort, and the difference with mu = 0.01 for both."""
+    """Shown beside the claim: how often each method tries a new cohort, and the difference with mu = 0.01 for both."""
     tried = tuple(
         Check(
             name=f"share of slots in which {name} tries a new cohort, {setting(world)}",
@@ -98,7 +98,7 @@ def _explained(
 
 
 def _falls_by_members() -> tuple[Check, ...]:
-    """What losing uploads costs cohorts with so many i.i.d. clients, shown beside the claim."""
+    """Cost of lost uploads for cohorts with that many i.i.d. clients, shown beside the claim."""
     return tuple(
         Check(
             name=f"theta = 1 less theta = 0.5, Quick-Init UCB's cohorts with {count} of the i.i.d. clients",
@@ -112,7 +112,7 @@ def _falls_by_members() -> tuple[Check, ...]:
     )
 
 
-def _found(worlds: Sequence[World], setting: Callable[[World], str]) -> tuple[Check, ...]:
+def _count_iid(worlds: Sequence[World], setting: Callable[[World], str]) -> tuple[Check, ...]:
     """How many i.i.d. clients the elected cohorts have after the cold start, shown beside a claim."""
     return tuple(
         Check(
@@ -167,7 +167,7 @@ CLAIMS = (
         where="PreTheta",
         says="Quick-Init UCB is better than BP-UCB at every upload probability.",
         paper="-",
-        checks=(*_ahead(_THETAS, _theta), *_explained(_THETAS, _theta)),
+        checks=(*_ahead(_THETAS, _theta), *_explain(_THETAS, _theta)),
         why=_AHEAD_WHY,
     ),
     Claim(
@@ -198,7 +198,7 @@ CLAIMS = (
                 ),
                 claimed=above(0.0),
             ),
-            *_found((_THETAS[0], _THETAS[-1]), _theta),
+            *_count_iid((_THETAS[0], _THETAS[-1]), _theta),
         ),
         why={
             "holds": "What lost uploads cost depends on how many i.i.d. clients a cohort has (shown).",
@@ -211,7 +211,7 @@ CLAIMS = (
         where="PreNum",
         says="Quick-Init UCB is better than BP-UCB at N = 20, 40, 60.",
         paper="-",
-        checks=(*_ahead(_COUNTS[:3], _clients), *_explained(_COUNTS[:3], _clients)),
+        checks=(*_ahead(_COUNTS[:3], _clients), *_explain(_COUNTS[:3], _clients)),
         why=_AHEAD_WHY,
     ),
     Claim(
@@ -222,7 +222,7 @@ CLAIMS = (
         checks=(
             *_declines(_COUNTS[:3], _clients),
             *_worth_of_a_random_cohort(_COUNTS[:3], _clients),
-            *_found(_COUNTS[:3], _clients),
+            *_count_iid(_COUNTS[:3], _clients),
         ),
         why={
             "holds": "Five i.i.d. clients among more others: a random cohort is worth less (shown), the cohorts found "
@@ -240,7 +240,7 @@ CLAIMS = (
         paper="-",
         checks=(
             *_ahead(_COUNTS[:4], _clients, slots=500, trials=FEWER_TRIALS, last_slot=True),
-            *_explained(_COUNTS, _clients, slots=500, trials=FEWER_TRIALS),
+            *_explain(_COUNTS, _clients, slots=500, trials=FEWER_TRIALS),
         ),
         why=_AHEAD_WHY,
     ),

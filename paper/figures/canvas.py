@@ -1,5 +1,5 @@
-"""The paper to draw on: one style for all figures, footers that say what a figure was made from, SVG that is the same
-byte for byte whenever the results are.
+"""One style for all figures, footers that state their sources, and SVG that is byte for byte the same for the same
+results.
 
 Every method of selection has its own colour (of Okabe and Ito, safe for colour-blind readers), line and marker, so
 that figures can be read in grey and compared with each other.
@@ -77,7 +77,7 @@ class FigureCanvas:
     Attributes:
         axes: Its panels, left to right or top to bottom.
         footer: Sentences printed below it.
-        missing: What could not be drawn, for it is not on file.
+        missing: Series that are not on file, so not drawn.
     """
 
     axes: "Sequence[Axes]"
@@ -157,7 +157,7 @@ def new_sheet(
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> None:
-    """Write a file, all or nothing and the same bytes on every platform. RunError if that cannot be."""
+    """Write a file atomically, the same bytes on every platform. RunError if it cannot be written."""
     make_folder(path.parent)
     replace_file(path, ("\n".join(lines) + "\n").encode())
 
@@ -210,8 +210,8 @@ def interval_text(interval: Interval, digits: int) -> str:
     return f"{interval.mean:.{digits}f}{spread}"
 
 
-def titled(title: str, preset: Preset) -> str:
-    """The title of a figure, which says so if it is drawn from runs on the atlas."""
+def make_title(title: str, preset: Preset) -> str:
+    """Return the title of a figure; it states if runs on the atlas are drawn."""
     return f"{title}, on the atlas" if preset.name.endswith("on the atlas") else title
 
 

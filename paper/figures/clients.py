@@ -18,9 +18,9 @@ from paper.figures.canvas import (
     fewer,
     interval_text,
     legend_below,
+    make_title,
     new_sheet,
     plot_line,
-    titled,
     trials_text,
     write_in_panel,
 )
@@ -83,7 +83,7 @@ def draw_elections(one: Experiment, evidence: Evidence, folder: Path) -> list[Pa
     (request,) = one.at(evidence.preset)
     curves = evidence.curves(quick_init(), slots=request.slots, trials=request.trials)
     title = f"How often Quick-Init UCB elects each client in T = {request.slots} slots"
-    with new_sheet(path, title=titled(title, evidence.preset)) as canvas:
+    with new_sheet(path, title=make_title(title, evidence.preset)) as canvas:
         (axes,) = canvas.axes
         axes.set_xlabel("client")
         axes.set_ylabel("slots in which it is elected")
@@ -137,7 +137,7 @@ def draw_beliefs(one: Experiment, evidence: Evidence, folder: Path) -> list[Path
     (request,) = one.at(evidence.preset)
     curves = evidence.curves(bp_ucb(), slots=request.slots, trials=request.trials)
     with new_sheet(
-        path, title=titled(one.title, evidence.preset), panels=2, width=10, height=5.0, share_y=True
+        path, title=make_title(one.title, evidence.preset), panels=2, width=10, height=5.0, share_y=True
     ) as canvas:
         count = 0
         for axes in canvas.axes:

@@ -39,10 +39,10 @@ from paper.figures.canvas import (
     interval_text,
     legend_below,
     legend_beside,
+    make_title,
     mark_paper,
     new_sheet,
     plot_band,
-    titled,
     trials_text,
     write_in_panel,
 )
@@ -100,7 +100,7 @@ def _draw_performance(
     path = folder / f"{one.name}.svg"
     requests = one.at(evidence.preset)
     slots = requests[0].slots
-    title = titled(one.title.rpartition(", T = ")[0] or one.title, evidence.preset)
+    title = make_title(one.title.rpartition(", T = ")[0] or one.title, evidence.preset)
     with new_sheet(path, title=title, width=8.4, height=5.2) as canvas:
         (axes,) = canvas.axes
         trials = []

@@ -1,6 +1,6 @@
 """`sensitivity`: our own figure and table of how much exploration and the rule for ties decide, from runs on the atlas.
 
-The sentences below the table are made from its numbers: which words they use depends on how intervals lie.
+The sentences below the table are made from its numbers; their words depend on whether intervals overlap.
 """
 
 from pathlib import Path
@@ -85,7 +85,7 @@ def _plot_reading(axes: "Axes", measured: Sensitivity, reading: str) -> None:
 
 
 def _table(measured: Sensitivity, preset: str) -> list[str]:
-    """The same as numbers, in percent, with what they say of the paper's."""
+    """The same as numbers, in percent, with sentences that compare them with the paper's."""
     gaps = f"gap, {_last(measured)}, % of the optimum | gap, all slots, % of the optimum"
     lines = [f"| selector | mu | ties | {gaps} | elections of clients 1 to 5, % |", "|" + "---|" * 6]
     for one in measured.variants:
@@ -105,7 +105,7 @@ def _notes(measured: Sensitivity, preset: str) -> list[str]:
 
 
 def explanation(measured: Sensitivity) -> list[str]:
-    """What the numbers say of the paper's results."""
+    """Sentences that compare the numbers with the paper's results."""
     return [*_beside_the_paper(measured), *_smallest_gaps(measured), *_by_number(measured)]
 
 
@@ -117,7 +117,7 @@ def _beside_the_paper(measured: Sensitivity) -> list[str]:
     for mu in (_PAPERS_MU, _PAPERS_MU_OF_BP_UCB):
         if mu in own:
             gaps = [_percent(estimate, points) for estimate in (own[mu].running_gap, own[mu].final_gap)]
-            every, last = (f"{interval_text(gap, 2)} points ({_beside(gap, stated)})" for gap in gaps)
+            every, last = (f"{interval_text(gap, 2)} points ({_describe_gap(gap, stated)})" for gap in gaps)
             said.append(f"with mu = {mu:g} by {every} over all slots and {last} in the {_last(measured)}")
     if not said:
         return []
@@ -151,7 +151,7 @@ def _by_number(measured: Sensitivity) -> list[str]:
     told = {variant.exploration: _percent(variant.share_of_first_five) for variant in variants(measured, BY_NUMBER)}
     said = [
         f"{interval_text(told[mu], 2)} % instead of {interval_text(fair[mu], 2)} % at mu = {mu:g} "
-        f"({_compared(told[mu], fair[mu])})"
+        f"({_compare(told[mu], fair[mu])})"
         for mu in sorted(fair.keys() & told.keys())
     ]
     iid, skewed = 5 * published.IID_ELECTIONS, (MAIN.clients - 5) * published.SKEWED_ELECTIONS
@@ -182,8 +182,8 @@ def _percent(estimate: Estimate, scale: float = 100.0) -> Interval:
     return Interval(scale * estimate.mean, half, 0)
 
 
-def _beside(gap: Interval, stated: float) -> str:
-    """How our gap lies to the paper's."""
+def _describe_gap(gap: Interval, stated: float) -> str:
+    """Compare our gap with the paper's, in words."""
     if gap.low is None or gap.high is None:
         return "no interval"
     if gap.low <= stated <= gap.high:
@@ -191,7 +191,7 @@ def _beside(gap: Interval, stated: float) -> str:
     return "more" if gap.low > stated else "less"
 
 
-def _compared(one: Interval, other: Interval) -> str:
+def _compare(one: Interval, other: Interval) -> str:
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return "no intervals"
     if one.low <= other.high and other.low <= one.high:
@@ -202,5 +202,5 @@ def _compared(one: Interval, other: Interval) -> str:
 def _smallest(gaps: dict[float, Interval]) -> str:
     """The mu of the smallest gap, and those that cannot be told from it by their intervals."""
     order = sorted(gaps, key=lambda mu: gaps[mu].mean)
-    level = [mu for mu in order[1:] if _compared(gaps[mu], gaps[order[0]]) != "more"]
+    level = [mu for mu in order[1:] if _compare(gaps[mu], gaps[order[0]]) != "more"]
     return " or ".join(f"{mu:g}" for mu in [order[0], *sorted(level)])

@@ -43,7 +43,7 @@ _IN_SHORT = {
 
 
 def draw_regret(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]:
-    """`regret`: what was lost, what the theorems allow, and what T slots can lose at all; both axes logarithmic."""
+    """`regret`: measured regret, the theorems' bounds, and the largest possible regret; both axes logarithmic."""
     path = folder / f"{one.name}.svg"
     regret = evidence.measurement("regret", Regret)
     with new_sheet(path, title=one.title, panels=2, width=10.4, height=7.4) as canvas:
@@ -61,15 +61,15 @@ def draw_regret(one: Experiment, evidence: Evidence, folder: Path) -> list[Path]
             f"{', '.join(f'{slots:,}' for slots in sorted({curve.slots[-1] for curve in curves}))}; runs on atlases, "
             "for whose tables optimum, gaps and regret are exact. A bound at or above T R_max is vacuous: every run "
             "is below it.",
-            *coinciding(regret),
-            resting_on(regret.worlds[0]),
+            *find_coinciding(regret),
+            explain_bounds(regret.worlds[0]),
             *conditions(curves),
         ]
     return [path]
 
 
-def coinciding(regret: Regret) -> list[str]:
-    """Which curves of one selector hide each other, a sentence each."""
+def find_coinciding(regret: Regret) -> list[str]:
+    """Name the curves of one selector that hide each other, a sentence each."""
     said = []
     for side, world in zip(("Left", "Right"), regret.worlds, strict=True):
         for one, other in itertools.combinations(world.curves, 2):
@@ -84,8 +84,8 @@ def coinciding(regret: Regret) -> list[str]:
     return said
 
 
-def resting_on(world: RegretWorld) -> str:
-    """What the size of the bounds of the main world rests on."""
+def explain_bounds(world: RegretWorld) -> str:
+    """Explain the size of the bounds of the main world."""
     others = math.comb(world.clients, world.budget) - 1
     return (
         f"Left: R_min = {world.smallest_gap:.2g} is the smallest of the differences between the best cohort's mean and "
@@ -95,7 +95,7 @@ def resting_on(world: RegretWorld) -> str:
 
 
 def conditions(curves: list[RegretCurve]) -> list[str]:
-    """What the proofs suppose and the runs do not meet, a line for each selector and condition."""
+    """Conditions of the proofs that the runs violate, a line for each selector and condition."""
     lines = []
     for selector in _LINE_STYLES:
         own = [curve for curve in curves if curve.selector == selector]

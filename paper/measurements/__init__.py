@@ -1,4 +1,4 @@
-"""What experiments need besides runs: each a function of a `Context` that returns one plain value, kept as JSON."""
+"""Measurements that are no runs: each a function of a `Context` that returns one value, stored as JSON."""
 
 from paper.measurements.context import Context
 from paper.measurements.registry import (

@@ -1,7 +1,7 @@
 """The paper's complexity formulas beside the measured cost of a decision: both selectors against N.
 
-Times are noisy: a machine does other things as well. So everything is repeated, both selectors and all N in turn, and
-what is concluded is concluded from ratios within a repetition, with an interval over repetitions.
+Times are noisy. So everything is repeated, both selectors and all N in turn, and conclusions are drawn from ratios
+within a repetition, with an interval over repetitions.
 """
 
 import math

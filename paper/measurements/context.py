@@ -1,4 +1,4 @@
-"""What a measurement may use."""
+"""Inputs of a measurement."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ class Context:
         preset: How much to do.
         workers: Processes.
         atlas: The atlas of the main world, or None if there is none.
-        progress: Told (parts finished, parts in all) of the measurement under way.
+        progress: Called with (parts finished, parts in all).
     """
 
     store: ResultStore

@@ -1,4 +1,4 @@
-"""Theorem 2 and Corollary 1 against what belief propagation did, over many topologies and strengths of coupling."""
+"""Theorem 2 and Corollary 1 compared with belief propagation, over many topologies and strengths of coupling."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Whether the cohort that the paper calls optimal is: clients 1 to 5 against all others, by the atlas' trainings."""
+"""Whether the cohort that the paper calls optimal is so: clients 1 to 5 against all others, by the atlas' trainings."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Clients 1 to 5 beside the cohort that is the best of all others by one half of the fresh trainings.
 
     Attributes:
-        best_other_cohort: Who that is.
+        best_other_cohort: That cohort.
         first_five: Mean opinion of the models of clients 1 to 5, in each training of the other half.
         best_other: The same of that cohort, with the same seeds.
         others: How many other cohorts were trained afresh: those that looked best of all.

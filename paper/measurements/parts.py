@@ -1,4 +1,4 @@
-"""The parts of a measurement, computed in worker processes and kept, so that the same command goes on."""
+"""The parts of a measurement, computed in worker processes and stored, so that the same command resumes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

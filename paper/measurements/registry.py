@@ -1,4 +1,4 @@
-"""Measurements by name, each kept in a file of its own once it is made."""
+"""Measurements by name, each stored in its own file."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -62,12 +62,11 @@ class MeasurementKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         scenario: The base scenario, plain values.
         data_digest: Hash of its data.
         seed: Seed of the runs.
-        trials: At most so many trials; None for all.
-        slots: At most so many slots; None for all.
+        trials: Most trials; None for all.
+        slots: Most slots; None for all.
         settings: Of the measurement itself, plain values.
-        atlas: Hash of the atlas that it was read off; None if it was not. Who only reads results has no atlas to
-            compare this with.
-        versions: Of all that decides over the last bit. They are not compared.
+        atlas: Hash of the atlas that it was computed from, or None. It is not compared where no atlas is at hand.
+        versions: Of all that the last bit depends on. They are not compared.
     """
 
     scenario: dict[str, Any]
@@ -95,7 +94,7 @@ def measurement_path(folder: Path, name: str) -> Path:
 def read_measurement(
     store: AbstractResultStore, preset: Preset, name: str, kind: type[_Kind], *, atlas: str | None = None
 ) -> _Kind | None:
-    """What is on file, or None if nothing is.
+    """Read a measurement from file; None if it is not there.
 
     Args:
         store: The results.
@@ -128,7 +127,7 @@ def read_measurement(
 
 
 def _other(field: str, found: MeasurementKey, expected: MeasurementKey) -> str:
-    """What is not as expected, in words."""
+    """Describe what differs from what was expected."""
     if field != "settings":
         return f"another {field}"
     one, other = found.settings, expected.settings
@@ -162,7 +161,7 @@ def _unreadable(path: Path, error: Exception) -> RunError:
 def keep_measurement(
     store: AbstractResultStore, preset: Preset, name: str, value: msgspec.Struct, *, atlas: str | None = None
 ) -> None:
-    """Write a measurement, all or nothing, with what it was made with."""
+    """Write a measurement atomically, with its key."""
     path = measurement_path(store.folder, name)
     make_folder(path.parent)
     kept = _Kept(about=_key(store, preset, name, atlas), value=msgspec.Raw(msgspec.json.encode(value)))
@@ -182,7 +181,7 @@ def is_measured(name: str, context: Context) -> bool:
 
 
 def measure(name: str, context: Context) -> None:
-    """Make a measurement and keep it, unless it is on file; one that was stopped goes on from its parts."""
+    """Make a measurement and store it, unless it is on file; resume an unfinished one from its parts."""
     if is_measured(name, context):
         return
     store, preset, atlas = context.store, context.preset, _atlas(name, context)

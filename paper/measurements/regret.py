@@ -1,7 +1,8 @@
-"""Measured regret under the bounds of Theorems 1 and 3: in the paper's world, and in a small one.
+"""Measured regret and the bounds of Theorems 1 and 3: in the paper's world, and in a small one.
 
 Both worlds are atlases, so that the optimum, the gaps and the regret are exact. The small one has two clients with
-i.i.d. data and four with one class each: few arms and wide gaps, so that a million slots make the bounds say something.
+i.i.d. data and four with one class each: few arms and wide gaps, so that after a million slots the bounds are not
+vacuous.
 """
 
 import functools
@@ -107,7 +108,7 @@ class Player(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What parts of the measurement are called by."""
+        """Name of its parts in the measurement."""
         return f"{self.selector}, mu = {self.exploration:g}"
 
     def make(self, clients: int, budget: int, seed: int) -> QuickInitUcb | BpUcb:
@@ -156,14 +157,14 @@ MAIN_PLAYERS = (
     Player("BP-UCB", ROOT_TWO),
 )
 SMALL_PLAYERS = {Player("Quick-Init UCB", ROOT_TWO): (200_000, 4), Player("BP-UCB", ROOT_TWO): (1_000_000, 2)}
-"""With slots and trials: so many slots that the bound of its theorem is no longer vacuous."""
+"""With slots and trials; enough slots that the bound of its theorem is not vacuous."""
 
 QUICK_SLOTS = 500
 """Slots in the small world under a preset that cuts slots short."""
 
 
 class SmallWorld(msgspec.Struct, frozen=True, kw_only=True):
-    """What is not the main world's in the small one: some clients with i.i.d. data, the others with few classes.
+    """Differences of the small world: some clients with i.i.d. data, the others with few classes.
 
     Attributes:
         clients: N.
@@ -223,7 +224,7 @@ def measure_regret(context: Context, parts: MeasurementParts) -> Regret:
             count = min(SHORT_TRIALS, trials - first)
             requests[name] = ("main", main_path, player, first, count, main_slots, seed)
     made = parts.compute(Sampled, _sampled_regret, requests)
-    stacked = {key: _stacked([made[name] for name in own]) for key, own in names.items()}
+    stacked = {key: _stack([made[name] for name in own]) for key, own in names.items()}
     return Regret(
         worlds=[
             _world(load_atlas(main_path), {player: stacked["main", player] for player in MAIN_PLAYERS}),
@@ -232,7 +233,7 @@ def measure_regret(context: Context, parts: MeasurementParts) -> Regret:
     )
 
 
-def _stacked(runs: list[Sampled]) -> Sampled:
+def _stack(runs: list[Sampled]) -> Sampled:
     return Sampled(runs[0].points, [regret for run in runs for regret in run.regret])
 
 
@@ -251,7 +252,7 @@ def small_world(base: ScenarioConfig) -> ScenarioConfig:
     )
 
 
-def _sampled(regret: Floats) -> Sampled:
+def _sample(regret: Floats) -> Sampled:
     """Some columns of (trials, T) regrets, spread evenly on a logarithmic scale."""
     points = np.unique(np.rint(np.geomspace(1, regret.shape[1], POINTS)).astype(np.int64))
     return Sampled(points.tolist(), regret[:, points - 1].tolist())
@@ -292,14 +293,14 @@ def _sampled_regret(world: str, path: Path, player: Player, first: int, trials: 
     atlas = load_atlas(path)
     truth = table_truth(atlas)
     if world == "main":
-        return _sampled(truth.regret(_main_cohorts(atlas, player, first, trials, slots, seed)))
+        return _sample(truth.regret(_main_cohorts(atlas, player, first, trials, slots, seed)))
     losses = truth.optimum.mean - truth.values
     elected = [elect_on(atlas, player, trial=trial, slots=slots, seed=seed) for trial in range(first, first + trials)]
-    return _sampled(np.cumsum(losses[np.array(elected)], axis=1))
+    return _sample(np.cumsum(losses[np.array(elected)], axis=1))
 
 
 def _main_cohorts(atlas: Atlas, player: Player, first: int, trials: int, slots: int, seed: int) -> Ints:
-    """(trials, T, K) who is elected, played by the loop itself."""
+    """(trials, T, K) clients elected, played by the loop itself."""
     name = "quick-init-ucb" if player.selector == "Quick-Init UCB" else "bp-ucb"
     bench = BenchPlayer(atlas, slots=slots, trials=trials, seed=seed, first_trial=first)
     return bench.elections(f"{name}:exploration={player.exploration}").cohorts

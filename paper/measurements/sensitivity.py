@@ -1,4 +1,4 @@
-"""How much exploration, and the rule for ties, decide over what the paper's two algorithms reach: runs on the atlas."""
+"""Sensitivity of the paper's two algorithms to exploration and to the rule for ties: runs on the atlas."""
 
 from collections.abc import Iterator
 from pathlib import Path

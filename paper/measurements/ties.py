@@ -1,4 +1,4 @@
-"""Quick-Init UCB with ties broken by client number, as a program would that lists all arms and takes the first best.
+"""Quick-Init UCB with ties broken by client number, as in a program that lists all arms and takes the first best.
 
 The paper's best clients are its numbers 1 to 5, so this rule leaks the answer. It is here to measure how much; it is
 no selector to use, and so has no name on the command line.

@@ -41,7 +41,7 @@ class Reading:
         name: In a few words.
         selector: What plays it.
         scale: The baselines in the paper that opinions are mapped to; None leaves them as they are.
-        first_term: What counts before the first slot of the averages.
+        first_term: The term before the first slot of the averages.
     """
 
     name: str
@@ -71,7 +71,7 @@ READINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingRow:
-    """What a reading gives, means over trials.
+    """Results of a reading, means over trials.
 
     Attributes:
         reading: The reading.
@@ -135,7 +135,7 @@ def read_row(reading: Reading, played: Elections, atlas: Atlas) -> ReadingRow:
 
 
 def table_baselines(atlas: Atlas) -> Baselines:
-    """What the cohort that the paper calls optimal and a random cohort are worth in the table, exactly."""
+    """Exact values in the table of the cohort that the paper calls optimal and of a random cohort."""
     means = atlas.seed_means()
     (best,) = atlas.rank([BEST_KNOWN]).tolist()
     return Baselines(float(means[:, best].mean()), float(means.mean()))

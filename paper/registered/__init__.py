@@ -1,4 +1,4 @@
-"""The pre-registered run: what was fixed before it, its calibration, its blocks and the verdict code."""
+"""The pre-registered run: its registration, calibration, blocks and verdict code."""
 
 from paper.registered.registration import Registration, read_registration
 from paper.registered.verdicts import WorldResult, judge_registered

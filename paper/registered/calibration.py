@@ -128,7 +128,7 @@ def calibrate_registered(
     workers: int = 1,
     progress: Callable[[int, int], None] = lambda finished, total: None,
 ) -> RegisteredCalibration:
-    """Train what is not on file yet; the file is rewritten whenever a setting and drawing is finished."""
+    """Train what is not on file; rewrite the file whenever a setting and drawing is finished."""
     known: dict[tuple[Setting, int], DrawnBaselines] = {}
     if path.exists():
         on_file = read_registered_calibration(path)
@@ -146,7 +146,7 @@ def calibrate_registered(
 
 
 def read_registered_calibration(path: Path) -> RegisteredCalibration:
-    """What is on file.
+    """Read the calibration from file.
 
     Raises:
         RunError: It cannot be read.

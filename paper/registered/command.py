@@ -22,7 +22,7 @@ from paper.runner import format_duration, play
 def run_registered(console: Console, *, workers: int, root: Path = FOLDER) -> None:
     """Calibrate if that is not on file, then play the blocks that are missing, in order.
 
-    Stopped or killed, the same call goes on. Each finished block is told with the time that the rest will take.
+    After a stop, the same call resumes. Each finished block is reported with the time that the rest will take.
     """
     registration = read_registration()
     dataset = load_dataset("mnist")

@@ -1,4 +1,4 @@
-"""Intervals over drawings and trials: a mean whose luck has two levels."""
+"""Intervals over drawings and trials: a mean with two levels of chance."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class TwoLevelMean:
 
 
 def interval_over_drawings(drawings: Sequence[ArrayLike], *, confidence: float = 0.95) -> TwoLevelMean:
-    """Mean over drawings and trials with its interval, in the model value = mean + effect of drawing + luck of trial.
+    """Mean over drawings and trials with its interval, in the model value = mean + effect of drawing + error of trial.
 
     The drawing is the unit. Where all have equally many trials, a drawing's mean has the variance
     between^2 + within^2 / trials, the same for all, and the drawings' means with Student's t on D - 1 degrees of

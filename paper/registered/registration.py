@@ -40,7 +40,7 @@ class RegisteredSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class RegisteredNumber(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number of the paper, and how near is near.
+    """A number of the paper, with a tolerance.
 
     Attributes:
         measured: What is measured.
@@ -121,13 +121,13 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         drawings: Seeds of the drawings of data and places, in the order in which they are played. The seed of a
             drawing is also the seed of its runs.
-        first_term: What counts before the first slot in every running mean.
+        first_term: The term before the first slot in every running mean.
         largest_spread: Largest standard deviation between trainings of the fixed cohort that a setting may have.
         most_samples: Largest share of a client that can be afforded.
         confidence: Of the intervals over drawings and trials.
         most_differing: A reading may have this many numbers that differ and be supported.
         contradicted_by: With this many numbers that differ, or are nearer as printed, it is contradicted.
-        decisive: Place of the number, from 0, that contradicts a reading alone if it differs.
+        decisive: Index of the number, from 0, that alone contradicts a reading if it differs.
         worlds: The two worlds.
         gradient: The check of the gradient.
     """

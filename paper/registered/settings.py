@@ -23,7 +23,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Attributes:
         skew: "labels" or "dirichlet".
-        degree: Classes in a client's hands, or the concentration alpha.
+        degree: Classes that a client holds, or the concentration alpha.
         samples: Smallest and largest training size of a client.
         gradient: Of a batch: "mean" or "sum" over its samples.
     """
@@ -35,7 +35,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def name(self) -> str:
-        """A line that tells it from the others."""
+        """A line that identifies it."""
         return f"{self.skew}({self.degree:g}), {self.samples[0]} to {self.samples[1]} samples, {self.gradient}"
 
     def config(self, drawing: int) -> ScenarioConfig:

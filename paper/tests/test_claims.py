@@ -13,7 +13,7 @@ from paper import CLAIMS, EXPERIMENTS, PRESETS, Evidence, ResultStoreOnFile, Wor
 from paper.blocks import read_block, write_block
 from paper.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, frugal_quick_init, quick_init
 from paper.claims import VERDICTS, Claim, Finding, Range, Verdict, verdict_of
-from paper.claims.claim import REST_UNDECIDED, Outcome, deciding
+from paper.claims.claim import REST_UNDECIDED, Outcome, select_deciding
 from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
@@ -123,7 +123,7 @@ def test_a_part_that_is_merely_undecided_is_not_explained_away() -> None:
     assert failed.why == one.why["holds in part"]
     assert undecided.why == f"{one.why['holds']} {REST_UNDECIDED}"
     shown = claim("comparison_table.quick-init.0.75")  # its second check decides nothing
-    assert deciding(shown, ["holds", "fails"]) == ["holds"]
+    assert select_deciding(shown, ["holds", "fails"]) == ["holds"]
 
 
 def test_what_fails_on_different_sides_has_different_reasons() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paper import PRESETS, Evidence, ResultStoreOnFile, Series, World
-from paper.evidence import average_accuracy, elections, final_accuracy, paired, slots_to_target
+from paper.evidence import average_accuracy, elections, final_accuracy, slots_to_target, subtract_paired
 from paper.tests.made_up_results import put
 from paper.tests.small_store import small
 
@@ -52,8 +52,8 @@ def test_differences_are_over_the_trials_that_both_have(evidence: Evidence) -> N
     put(evidence.store, OTHER, [[0.1], [0.4]])
     one, other = evidence.curves(ONE, slots=1), evidence.curves(OTHER, slots=1)
     assert one is not None and other is not None
-    assert paired(one, other, final_accuracy) == pytest.approx([0.2, 0.1])  # half of the opinions' differences
-    assert paired(other, one, final_accuracy) == pytest.approx([-0.2, -0.1])
+    assert subtract_paired(one, other, final_accuracy) == pytest.approx([0.2, 0.1])  # half of the opinions' differences
+    assert subtract_paired(other, one, final_accuracy) == pytest.approx([-0.2, -0.1])
 
 
 def test_evidence_asks_for_no_more_than_the_preset(evidence: Evidence) -> None:

@@ -7,7 +7,7 @@ import pytest
 from fedelect.equations import theory
 from paper import ResultStore, draw, experiment
 from paper.figures.sensitivity import explanation
-from paper.figures.theory import coinciding, conditions, resting_on
+from paper.figures.theory import conditions, explain_bounds, find_coinciding
 from paper.measurements.regret import Regret, RegretCurve, RegretWorld
 from paper.measurements.sensitivity import Estimate, Sensitivity, Variant
 from paper.tests.small_store import TINY
@@ -44,11 +44,11 @@ def test_curves_of_regret_that_hide_each_other_are_named() -> None:
     other = regret_world(
         regret_curve("BP-UCB", 1.0, [1.0, 2.0], []), regret_curve("Quick-Init UCB", 1.0, [1.0, 2.0], [])
     )
-    assert coinciding(Regret(worlds=[same, near])) == [
+    assert find_coinciding(Regret(worlds=[same, near])) == [
         "Left: the curves of BP-UCB for mu = 0.1 and 1.41 coincide at every slot.",
         "Right: the curves of BP-UCB for mu = 0.1 and 1 differ by at most 1 % at every slot and hide each other.",
     ]
-    assert coinciding(Regret(worlds=[apart, other])) == []
+    assert find_coinciding(Regret(worlds=[apart, other])) == []
 
 
 def test_conditions_that_runs_do_not_meet_are_short_lines() -> None:
@@ -69,7 +69,7 @@ def test_conditions_that_runs_do_not_meet_are_short_lines() -> None:
 
 
 def test_what_the_bounds_rest_on_is_said_of_the_main_world(filled: ResultStore, tmp_path: Path) -> None:
-    said = resting_on(regret_world())
+    said = explain_bounds(regret_world())
     assert said.startswith("Left: R_min = 0.001 is the smallest") and "those of 14 others" in said
     (path,) = draw(experiment("regret"), filled, TINY, tmp_path)
     assert "those of 15,503 others" in prose(path) and "What the proofs suppose and these runs do not meet:" in texts(

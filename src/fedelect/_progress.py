@@ -34,11 +34,9 @@ class Bar(Protocol):
         """Leave the bar as it is."""
 
 
-def make_bar(title: str, unit: str, console: Console | None = None) -> Bar:
-    """Make a bar over `unit`s: in a notebook below the cell, else on `console` (standard error if None)."""
-    if console is None and in_notebook():
-        return NotebookBar(title, unit)
-    return TerminalBar(title, unit, console or Console(stderr=True))
+def make_bar(title: str, unit: str) -> Bar:
+    """Make a bar over `unit`s: in a notebook below the cell, else on standard error."""
+    return NotebookBar(title, unit) if in_notebook() else TerminalBar(title, unit, Console(stderr=True))
 
 
 def in_notebook() -> bool:

@@ -300,7 +300,7 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
     for turn in turns:
         assert isinstance(turn.selection, Selection)
         name: dict[str, Any] = {"seed": now.seed, "trial": turn.replica.trial, "slot": turn.selection.slot}
-        wanted = _wanted_of_uploads(turn, now)
+        wanted = _choose_upload_signals(turn, now)
         jobs.append(Job(cohort=turn.selection.cohort, start=turn.replica.model, **wanted, **name))
         turn.failed = draw_failures(turn.world, turn.selection.cohort, **name)
     world = turns[0].world
@@ -313,7 +313,7 @@ def _train(turns: Sequence[_Turn], now: _Slot) -> None:
             turn.accuracy = measured
 
 
-def _wanted_of_uploads(turn: _Turn, now: _Slot) -> dict[str, bool]:
+def _choose_upload_signals(turn: _Turn, now: _Slot) -> dict[str, bool]:
     """Which signals the server is to make of the uploads, for a selector that needs or uses them; none under FL&DA."""
     declared = turn.replica.selector.needs | turn.replica.selector.uses if now.framework == "fa" else frozenset()
     validated = turn.world.config.validation is not UNSET

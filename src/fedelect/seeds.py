@@ -45,7 +45,7 @@ class Draws:
     __slots__ = ("_bits", "_block", "_name", "_pool")
 
     def __init__(self, seed: int | str, *name: str | int) -> None:
-        self._name = _rendered(seed, name)
+        self._name = _render(seed, name)
         self._block = 0
         self._pool = 0
         self._bits = 0  # how many bits of the pool have not been used
@@ -75,10 +75,10 @@ class Draws:
 
 
 def _digest(seed: int | str, name: tuple[str | int, ...]) -> bytes:
-    return hashlib.blake2b(_rendered(seed, name), digest_size=16).digest()
+    return hashlib.blake2b(_render(seed, name), digest_size=16).digest()
 
 
-def _rendered(seed: int | str, name: tuple[str | int, ...]) -> bytes:
+def _render(seed: int | str, name: tuple[str | int, ...]) -> bytes:
     # repr keeps ("a", 1) and ("a1",) apart, and 1 from "1"; int() turns numpy integers into plain ones.
     return repr((seed, *name) if _PLAIN.issuperset(map(type, (seed, *name))) else _plain(seed, *name)).encode()
 

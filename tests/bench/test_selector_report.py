@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.report_selectors import RESULTS, Kept, figures, played
+from benchmarks.report_selectors import RESULTS, Kept, figures, play_missing
 from benchmarks.selector_report import arenas, pages
 from benchmarks.selector_report.arenas import OnDemandArena
 from benchmarks.selector_report.on_demand import OnDemand
@@ -80,12 +80,12 @@ def test_a_tiny_world_is_played_resumed_and_drawn_up(tmp_path: Path, monkeypatch
     monkeypatch.setattr(arenas, "LARGE", tmp_path)
     world = BenchWorld(config=tiny(upload_probability=1.0))
     kept = Kept(tmp_path / "kept", world.name, 2)
-    elections = played(OnDemandArena(world, full=False, trials=2), kept, Console(quiet=True))
+    elections = play_missing(OnDemandArena(world, full=False, trials=2), kept, Console(quiet=True))
     arena = OnDemandArena(world, full=False, trials=2)
     report: dict[str, Any] = {"reference": "set-gp", "worlds": {world.name: figures(arena, elections)}}
     assert report == {
         "reference": "set-gp",
-        "worlds": {world.name: figures(arena, played(arena, kept, Console(quiet=True)))},
+        "worlds": {world.name: figures(arena, play_missing(arena, kept, Console(quiet=True)))},
     }
     everything = list(itertools.combinations(range(arena.environment.world.clients), arena.environment.world.budget))
     found = report["worlds"][world.name]
@@ -102,9 +102,9 @@ def made_up() -> dict[str, Any]:
         others = {key: [1.0, 1.0, 1.0] for key in ("slots_to_close", "regret", "jain_index", "ask_ms")}
         return {"framework": "fa", "final_gap": gaps, "running_gap": gaps} | others
 
-    def world(entrants: dict[str, Any]) -> dict[str, Any]:
+    def world(rows: dict[str, Any]) -> dict[str, Any]:
         facts = {"kind": "atlas", "clients": 6, "budget": 2, "slots": 5, "trials": 3, "best": [0, 1], "optimum": 0.5}
-        return facts | {"entrants": entrants}
+        return facts | {"entrants": rows}
 
     first = {"set-gp": row([1, 2, 3]), "worse": row([2.1, 3.0, 3.9]), "mixed": row([0.1, 1.0, 1.9])}
     return {

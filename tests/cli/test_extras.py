@@ -100,7 +100,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     (folder / "my_model.py").write_text("import torch\nclass Model(torch.nn.Module): ...\n")
     commands = json.dumps([*WORKS, *LACKS])
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, commands], cwd=folder, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", CHILD, commands], cwd=folder, capture_output=True, text=True, timeout=1800
     )
     assert done.returncode == 0, done.stderr
     return {row[0]: (row[1], row[2], row[3]) for row in map(json.loads, done.stdout.splitlines())}

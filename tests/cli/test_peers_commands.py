@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from fedelect import load_scenario
 from fedelect.cli import main
-from fedelect.cli.peers.init import sized
+from fedelect.cli.peers.init import resize
 from fedelect.datasets import load_dataset
 from fedelect.records import read_run, sorted_records
 from fedelect.runtime.control import ControlClient
@@ -215,7 +216,7 @@ def test_the_demo_ends_with_the_simulators_records_a_report_and_no_process(tmp_p
     assert "from the peers' folders after the end" in (tmp_path / "d" / "README.md").read_text()
     run = read_run(tmp_path / "d" / "run")
     assert run.header.source == "peers"
-    config = sized(load_scenario("digits"), 6, None)
+    config = resize(load_scenario("digits"), 6, None)
     plan = Plan(config=config, framework="da", selectors=specify_selectors([rule]), slots=5, trials=1, seed=1)
     simulate(plan, load_dataset("digits"), tmp_path / "simulated", workers=1)
     simulated = sorted_records(read_run(tmp_path / "simulated"))
@@ -231,11 +232,10 @@ def test_an_interrupted_demo_leaves_no_process(tmp_path: Path) -> None:
     demo = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     models = tmp_path / "d" / "models"
     try:
-        for _ in range(1200):
-            if models.is_dir() and any(models.iterdir()):
-                break
-            with pytest.raises(subprocess.TimeoutExpired):
-                demo.wait(0.1)
+        until = time.monotonic() + 600.0
+        while not (models.is_dir() and any(models.iterdir())):  # the first slot's model
+            assert demo.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
         demo.send_signal(signal.SIGINT)
         said, _ = demo.communicate(timeout=240.0)
         assert demo.returncode == 130 and "no peer is left running" in said

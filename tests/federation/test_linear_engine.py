@@ -275,7 +275,7 @@ def test_without_numba_numpy_does_the_work_under_another_name(monkeypatch: pytes
 def test_kernels_that_cannot_be_kept_on_disk_are_compiled_all_the_same() -> None:
     space: dict[str, Any] = {}
     exec("def double(x): return 2 * x", space)  # has no file, and so no place to keep it
-    assert kernels.compiled(space["double"])(21) == 42
+    assert kernels.compile_function(space["double"])(21) == 42
 
 
 def test_the_names_of_engines_whose_last_bits_may_differ_differ() -> None:

@@ -15,7 +15,7 @@ def no_process_left_behind(tmp_path: Path) -> Iterator[None]:
     """After the test, wait until every process with a FLWR_HOME below its folder is gone."""
     yield
     homes = [tmp_path / "home", tmp_path / "flower" / "home"]
-    until = time.monotonic() + 30
+    until = time.monotonic() + 240
     while left := [loopback.command_of(pid) for home in homes for pid in loopback.family(home)]:
         assert time.monotonic() < until, f"left behind: {left}"
         time.sleep(0.5)

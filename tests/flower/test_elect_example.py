@@ -34,7 +34,7 @@ def out(tmp_path: Path) -> Iterator[Path]:
     pytest.importorskip("cryptography", reason="the extra `peer` is not installed")
     folder = tmp_path / "out"
     yield folder
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while left := processes_of(folder):
         assert time.monotonic() < until, f"left behind: {left}"
         time.sleep(0.5)

@@ -234,15 +234,15 @@ NONSENSE: dict[str, Any] = {
 def test_an_opinion_that_is_no_opinion_never_moves_the_selector(tmp_path: Path, said: Any) -> None:
     grid, workers = federation(N)
     workers[6].opinion = lambda honest: said
-    liar = directed(tmp_path / "lied")
-    liar.start(grid, initial_arrays(), num_rounds=10 * L)
+    misled = directed(tmp_path / "lied")
+    misled.start(grid, initial_arrays(), num_rounds=10 * L)
     grid, workers = federation(N)
     node(grid, 6).answer = lambda message: (
         Error(2, "no") if message.metadata.message_type == "evaluate" else workers[6](message)
     )
     silent = directed(tmp_path / "silent")
     silent.start(grid, initial_arrays(), num_rounds=10 * L)
-    assert liar.selector.state() == silent.selector.state()
+    assert misled.selector.state() == silent.selector.state()
     assert all(row.opinions is not None and row.opinions[6] is None for row in records(tmp_path / "lied"))
 
 

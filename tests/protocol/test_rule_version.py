@@ -128,11 +128,11 @@ CHANGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_no_constant_of_the_rule_can_change_unseen(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     CHANGES[change](monkeypatch)
-    election._elected.cache_clear()
+    election._elect.cache_clear()
     try:
         assert all_elected() != PINNED[RULE_VERSION]
     finally:
-        election._elected.cache_clear()
+        election._elect.cache_clear()
 
 
 def test_peers_of_different_rule_versions_hold_different_elections(monkeypatch: pytest.MonkeyPatch) -> None:

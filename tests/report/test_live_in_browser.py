@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.browser import Browser, browsing
+from tests.browser import DEADLINE_S, Browser, browsing
 from tests.sample_runs import sample_run
 
+from fedelect import load_scenario
 from fedelect.records import SelectorEntry, open_run, read_table
 from fedelect.report.live import LiveServer, RunWatcher
+from fedelect.runtime.launch import reserve_addresses
+from fedelect.scenario import change_scenario, scenario_toml
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("browser")]
 
@@ -52,10 +55,10 @@ def test_the_page_follows_the_records_and_keeps_what_was_chosen(browser: Browser
 
 def test_a_lost_connection_is_said_and_recovers(browser: Browser, tmp_path: Path) -> None:
     run = sample_run()
-    with open_run(tmp_path / "run", run.header) as writer:
+    with reserve_addresses(1) as (address,), open_run(tmp_path / "run", run.header) as writer:
+        port = int(address.rpartition(":")[2])  # nobody else can take it while no server listens
         writer.append(run.records[:8])
-        with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
-            port = server.port
+        with LiveServer(RunWatcher([tmp_path / "run"]), port=port) as server:
             browser.open(server.address)
             browser.wait(lambda: "8 of 24 slots" in browser.text("#live"), "the page is up to date")
         browser.wait(lambda: "connection is lost" in browser.text("#live"), "the page says that the server is gone")
@@ -179,13 +182,13 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
 
 def address_from(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
-    end = time.monotonic() + 60.0
+    end = time.monotonic() + DEADLINE_S
     while time.monotonic() < end:
         line = process.stdout.readline()
         if line.startswith("live: "):
             return line.split()[1]
         assert line or process.poll() is None, "the command ended without an address"
-    raise AssertionError("no address within a minute")
+    raise AssertionError(f"no address within {DEADLINE_S:g} s")
 
 
 def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tmp_path: Path) -> None:
@@ -196,13 +199,13 @@ def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tm
         try:
             browser.wait(lambda: browser.text("#live").startswith("Complete"), "the run is complete")
         finally:
-            assert run.wait(timeout=120) == 0
+            assert run.wait(timeout=DEADLINE_S) == 0
             assert run.stdout is not None
             run.stdout.close()
         table = read_table(tmp_path / "out")
         assert browser.text("#slot-name") == "12 of 12" and table.recorded == 24
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=30) == 0
+        assert watching.wait(timeout=DEADLINE_S) == 0
     finally:
         watching.kill()
         watching.wait(timeout=30)
@@ -210,14 +213,31 @@ def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tm
         watching.stdout.close()
 
 
+WAITING_OPINION = """
+import pathlib
+import time
+
+from fedelect.analytics import accuracy
+
+
+def opinion(scores, labels):
+    while not pathlib.Path("go").exists():
+        time.sleep(0.01)
+    return accuracy(scores, labels)
+"""
+
+
 def test_a_run_shows_itself_and_its_page_gets_the_last_word(browser: Browser, tmp_path: Path) -> None:
-    run = started(
-        "run", "digits", "--slots", "120", "--workers", "1", "--out", "out", "--live", "--live-port", "0", cwd=tmp_path
-    )
+    config = change_scenario(load_scenario("digits"), {"opinion": "waiting:opinion"})
+    (tmp_path / "mine.toml").write_text(scenario_toml(config))
+    (tmp_path / "waiting.py").write_text(WAITING_OPINION)
+    options = ("--slots", "120", "--workers", "1", "--out", "out", "--live", "--live-port", "0")
+    run = started("run", "mine.toml", *options, cwd=tmp_path)
     try:
         browser.open(address_from(run))
+        (tmp_path / "go").touch()  # the run waits for its page, however slow the browser is
         browser.wait(lambda: browser.text("#live").startswith("Complete"), "the run is complete")
-        out, _ = run.communicate(timeout=120)
+        out, _ = run.communicate(timeout=DEADLINE_S)
         assert run.returncode == 0 and "records: out" in out
         assert browser.text("#slot-name") == "120 of 120"
     finally:

@@ -26,7 +26,7 @@ from fedelect.seeds import derive, stream
 from fedelect.selectors import BpGp, BpUcb
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints
 
-LONG_S = 20.0
+LONG_S = 60.0
 """Longer than anything that is waited for takes, however busy the machine is."""
 
 

@@ -32,11 +32,11 @@ def test_every_kind_of_fault_is_drawn_and_an_election_can_be_held_with_each_plan
     for number in range(200):
         episode = draw_episode(1, number)
         kinds.update(fault.kind for fault in episode.faults)
-        kinds["liar"] += episode.liar is not None
+        kinds["byzantine"] += episode.byzantine is not None
         assert episode.clients >= 4 and 1 <= episode.budget <= episode.clients - 1
         for fault in episode.faults:
             assert 1 <= fault.slot <= episode.slots and fault.slots >= 1
-            assert fault.clients and set(fault.clients) < set(range(episode.clients)) - {episode.liar}
+            assert fault.clients and set(fault.clients) < set(range(episode.clients)) - {episode.byzantine}
         for one in episode.faults:
             lasts = [f for f in episode.faults if f.kind != "strangers" and f.slot <= one.slot < f.slot + f.slots]
             assert len(lasts) <= 1  # one at a time, but for strangers
@@ -68,20 +68,22 @@ def test_two_certificates_two_votes_and_two_values_are_seen_on_disk(tmp_path: Pa
 
 
 def test_a_peer_that_ends_by_itself_or_accuses_an_honest_one_breaks_an_episode(tmp_path: Path) -> None:
-    episode = next(one for one in (draw_episode(1, n) for n in range(50)) if one.liar is not None and one.liar != 0)
+    episode = next(
+        one for one in (draw_episode(1, n) for n in range(50)) if one.byzantine is not None and one.byzantine != 0
+    )
     run = EpisodeRun(episode, tmp_path, networked=False)
     (tmp_path / LOG_NAME).write_text("why it ended\n")
     run.folders = dict.fromkeys(range(episode.clients), tmp_path)
-    run.hear(0, Trouble(text=f"client {episode.liar} is proven to have lied: TwoValues"))
+    run.hear(0, Trouble(text=f"client {episode.byzantine} is proven to have lied: TwoValues"))
     assert run.broken == []
     run.hear(0, ProcessEnded(1))
     assert len(run.broken) == 1 and "why it ended" in run.broken[0]
-    honest = next(client for client in range(1, episode.clients) if client != episode.liar)
+    honest = next(client for client in range(1, episode.clients) if client != episode.byzantine)
     run.hear(0, Trouble(text=f"client {honest} is proven to have lied: TwoValues"))
     assert len(run.broken) == 2
-    assert episode.liar is not None
-    run.hear(episode.liar, ProcessEnded(1))
-    assert len(run.broken) == 2  # a liar may do what it likes
+    assert episode.byzantine is not None
+    run.hear(episode.byzantine, ProcessEnded(1))
+    assert len(run.broken) == 2  # a Byzantine peer may do what it likes
 
 
 @pytest.mark.integration

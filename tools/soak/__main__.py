@@ -6,8 +6,8 @@
 Everything is drawn from the seed (`plan.py`), so the plan of an episode is the same each time; what real processes make
 of it depends on the machine. Before each episode comes a batch of the runs of `fedelect chaos`. Faults between
 processes: SIGKILL, SIGSTOP, a disk that takes no more bytes (a limit on the size of files), strangers at every port,
-liars; in every second episode, as root, network namespaces with partitions, moments without any packet, and loss. What
-this machine lacks is left out by name.
+Byzantine peers; in every second episode, as root, network namespaces with partitions, moments without any packet, and
+loss. What this machine lacks is left out by name.
 
 What must hold is in `episode.py`: one certificate for a slot, one value and one vote of a peer, nobody honest proven to
 have lied, no process that ends by itself or is left behind, and all honest peers decide together again when everything

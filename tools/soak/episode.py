@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.strangers import Strangers
-from tools.soak import liar
+from tools.soak import byzantine_peer
 from tools.soak.network import Network, missing_loss
 from tools.soak.plan import NETWORK_KINDS, Episode, Fault
 
@@ -54,7 +54,7 @@ class EpisodeRun:
 
     def __init__(self, episode: Episode, out: Path, *, networked: bool, slot_s: float = 10.0) -> None:
         self._episode, self._out, self._networked, self._slot_s = episode, out, networked, slot_s
-        self._honest = frozenset(range(episode.clients)) - {episode.liar}
+        self._honest = frozenset(range(episode.clients)) - {episode.byzantine}
         self.folders: dict[int, Path] = {}
         self._network: Network | None = None
         self._strangers: list[tuple[Fault, Strangers]] = []
@@ -101,10 +101,10 @@ class EpisodeRun:
                 wraps = {client: self._network.wrap(client) for client in range(episode.clients)}
             else:
                 addresses = ends.enter_context(reserve_addresses(episode.clients))
-            if episode.liar is not None:
-                wrap = (sys.executable, liar.__file__, str(episode.seed))
-                wraps[episode.liar] = (*wraps.get(episode.liar, ()), *wrap)
-                self.counts["liars"] += 1
+            if episode.byzantine is not None:
+                wrap = (sys.executable, byzantine_peer.__file__, str(episode.seed))
+                wraps[episode.byzantine] = (*wraps.get(episode.byzantine, ()), *wrap)
+                self.counts["byzantine"] += 1
             fed = self._out / "fed"
             roster = create_federation(fed, addresses=addresses, **_election(episode, self._slot_s))
             yield roster, {client: fed / name for client, name in enumerate(member_names(episode.clients))}, wraps
@@ -115,7 +115,7 @@ class EpisodeRun:
             self._up.difference_update([pair for pair in list(self._up) if pair[0] == client])
         elif isinstance(notice, Link):
             (self._up.add if notice.up else self._up.discard)((client, notice.neighbour))
-        if client == self._episode.liar:
+        if client == self._episode.byzantine:
             return
         if isinstance(notice, ProcessEnded) and client not in self._may_end:
             log = (self.folders[client] / LOG_NAME).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -123,7 +123,7 @@ class EpisodeRun:
         elif isinstance(notice, Trouble):
             self.counts["troubles"] += 1
             proven = re.match(r"client (\d+) is proven", notice.text)
-            if proven is not None and int(proven[1]) != self._episode.liar:
+            if proven is not None and int(proven[1]) != self._episode.byzantine:
                 self.broken.append(f"peer {client} holds an honest one to have lied: {notice.text}")
             self.counts["proofs"] += proven is not None
 
@@ -142,7 +142,7 @@ class EpisodeRun:
         }
         held = self._server.hold(slot, within_s=self._slot_s + 10.0, all_of=self._honest - touched)
         self.counts["slots decided" if held.certificate is not None else "slots skipped"] += 1
-        if held.certificate is None and self._episode.liar is None and len(touched) <= MAX_FAULTY:
+        if held.certificate is None and self._episode.byzantine is None and len(touched) <= MAX_FAULTY:
             self.counts["slots skipped although no more than f peers failed"] += 1
         ending = [fault for fault in self._episode.faults if fault.slot + fault.slots - 1 == slot]
         for fault in ending:
@@ -153,7 +153,7 @@ class EpisodeRun:
     def _wait_for_links(self) -> None:
         began = time.monotonic()
         wanted = {pair for one, other in self._roster.edges for pair in ((one, other), (other, one))}
-        while missing := {pair for pair in wanted - self._up if self._episode.liar not in pair}:
+        while missing := {pair for pair in wanted - self._up if self._episode.byzantine not in pair}:
             if time.monotonic() - began > LINKS_S:
                 self.broken.append(f"links that did not come back within {LINKS_S:g} s: {sorted(missing)}")
                 break
@@ -245,8 +245,8 @@ class EpisodeRun:
             if fault.slot + fault.slots - 1 > self._episode.slots:
                 self._mend(fault)
         self._wait_for_links()
-        if self._episode.liar is not None:
-            self._peers.kill(self._episode.liar)  # the others need not wait for it
+        if self._episode.byzantine is not None:
+            self._peers.kill(self._episode.byzantine)  # the others need not wait for it
         for slot in range(self._episode.slots + 1, self._episode.slots + 1 + RECOVERY_SLOTS):
             self._begin(slot)
             held = self._server.hold(slot, within_s=self._slot_s + 10.0, all_of=self._honest)
@@ -295,7 +295,7 @@ def _election(episode: Episode, slot_s: float) -> dict[str, Any]:
         rule=episode.rule,
         seed=episode.seed % (1 << 31),
         max_faulty=MAX_FAULTY,
-        byzantine=episode.liar is not None,
+        byzantine=episode.byzantine is not None,
         resend_s=0.3,
         silent_intervals=8,
         slot_s=slot_s,

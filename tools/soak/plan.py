@@ -7,7 +7,7 @@ import numpy as np
 from fedelect.seeds import derive, stream
 from fedelect.testing.chaos import ChaosPlan
 
-KINDS = ("kill", "stop", "disk", "strangers", "partition", "blackout", "loss", "liar")
+KINDS = ("kill", "stop", "disk", "strangers", "partition", "blackout", "loss", "byzantine")
 """Faults: SIGKILL; SIGSTOP; no room for another byte on disk; strangers at every port; some peers cut off from the
 others; no packet passes for a moment; packets lost at random; a member that alters what it sends."""
 
@@ -22,7 +22,7 @@ class Fault:
     """One fault.
 
     Attributes:
-        kind: One of `KINDS`, but for "liar".
+        kind: One of `KINDS`, but for "byzantine".
         slot: The slot in which it begins.
         after_s: Seconds from the beginning of that slot.
         clients: The peers that it is done to.
@@ -43,12 +43,12 @@ class Episode:
     """Elections between real processes, and what is done to them.
 
     Attributes:
-        seed: Of its opinions and its liar.
+        seed: Of its opinions and its Byzantine peer.
         clients: N.
         budget: K.
         rule: "bp-ucb" or "bp-gp".
         slots: Slots under faults; a few more follow when all is mended.
-        liar: The peer that lies, or None.
+        byzantine: The Byzantine peer, or None.
         faults: All that is done.
     """
 
@@ -57,7 +57,7 @@ class Episode:
     budget: int
     rule: str
     slots: int
-    liar: int | None
+    byzantine: int | None
     faults: tuple[Fault, ...]
 
 
@@ -96,7 +96,7 @@ def draw_episode(seed: int, number: int) -> Episode:
     rng = stream(seed, "soak", "episode", number)
     clients = int(rng.integers(4, 8))
     slots = int(rng.integers(6, 13))
-    liar = int(rng.integers(clients)) if rng.random() < 0.3 else None
+    byzantine = int(rng.integers(clients)) if rng.random() < 0.3 else None
     harsh = bool(rng.random() < 0.4)
     return Episode(
         seed=derive(seed, "soak", "episode", number),
@@ -104,18 +104,20 @@ def draw_episode(seed: int, number: int) -> Episode:
         budget=int(rng.integers(1, max(2, clients - 2))),
         rule=str(rng.choice(["bp-ucb", "bp-gp"])),
         slots=slots,
-        liar=liar,
-        faults=_draw_faults(rng, clients, slots, liar, most=max(2, clients // 2) if harsh else 1),
+        byzantine=byzantine,
+        faults=_draw_faults(rng, clients, slots, byzantine, most=max(2, clients // 2) if harsh else 1),
     )
 
 
-def _draw_faults(rng: np.random.Generator, clients: int, slots: int, liar: int | None, most: int) -> tuple[Fault, ...]:
+def _draw_faults(
+    rng: np.random.Generator, clients: int, slots: int, byzantine: int | None, most: int
+) -> tuple[Fault, ...]:
     """Draw faults of which no two touch a slot both, but for strangers."""
     faults, free_from = [], 1
     while free_from <= slots:
         slot = free_from + int(rng.integers(0, 2))
         kind, lasts = str(rng.choice(_DRAWN)), int(rng.integers(1, 4))
-        honest = [client for client in range(clients) if client != liar]
+        honest = [client for client in range(clients) if client != byzantine]
         victims = rng.permutation(honest)[: int(rng.integers(1, most + 1))].tolist()
         strength = {"strangers": float(rng.choice([10.0, 50.0, 100.0])), "loss": float(rng.choice([0.05, 0.2]))}
         after_s = float(rng.choice([0.0, 0.02, 0.1, 0.5, 2.0]))

@@ -1,4 +1,4 @@
-"""A table that knows what every cohort is worth, and runs on it in place of training."""
+"""The value of every cohort in a table, and an engine that looks results up in it instead of training."""
 
 from fedelect.atlas.build import LIMIT, build_atlas
 from fedelect.atlas.engine import AtlasEngine, draw_training_seed

@@ -1,7 +1,8 @@
 """Train every cohort of a scenario, and the best of them again: `build_atlas`.
 
 The cohorts are trained in chunks of neighbours with one training seed each, which share members and batch orders and
-so are far cheaper than one by one. Each finished chunk is a part that a build that was killed goes on from.
+so are far cheaper than one by one. Each finished chunk is saved as a part; a build that was killed continues from its
+parts.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ CHUNK = 100
 """Cohorts that are trained together."""
 
 Progress = Callable[[int, int], None]
-"""Told (trainings finished, trainings in all)."""
+"""Called with (trainings finished, trainings in all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,10 @@ def build_atlas(
     command: str = "",
     progress: Progress = lambda finished, total: None,
 ) -> Atlas:
-    """Train every cohort and write the atlas to `out`, going on where an earlier build of the same plan stopped.
+    """Train every cohort and write the atlas to `out`; continue an earlier build of the same plan.
 
-    The atlas does not depend on `workers`. One that is there already is checked and returned. It is checked, too,
-    before it is written: until it is, the parts are kept.
+    The atlas does not depend on `workers`. An existing one is checked and returned. A new one is checked before it is
+    written; until then its parts are kept.
 
     Args:
         plan: What to build.
@@ -105,7 +106,7 @@ def build_atlas(
     identity = _identity(plan, dataset, made.name)
     folder = out.with_name(out.name + ".parts")
     if out.exists():
-        atlas = _existing(out, identity)
+        atlas = _load_existing(out, identity)
         remove_leftovers(folder, identity)
         return atlas
     build = _Build(plan, world, trainer, places, progress)
@@ -121,7 +122,7 @@ def build_atlas(
             engine=made.name,
             data_digest=dataset.digest,
             test_sizes=build.test_sizes,
-            untrained=_untrained(world, made),
+            untrained=_measure_untrained(world, made),
             table=table,
             contenders=contenders,
             fresh=fresh,
@@ -140,7 +141,7 @@ def build_atlas(
 
 
 class _Build:
-    """One build under way: which parts are there, which are trained now."""
+    """One build: the parts on file, and those that are trained now."""
 
     def __init__(self, plan: AtlasPlan, world: Scenario, trainer: Trainer, places: int, progress: Progress) -> None:
         self._plan, self._trainer, self._places, self._progress = plan, trainer, places, progress
@@ -162,7 +163,7 @@ class _Build:
             for number, ranks in enumerate(chunks)
         ]
         table = np.empty((self._plan.seeds, self._plan.config.clients, self._plan.cohorts), dtype=self._dtype)
-        for task, opinions, losses in self._trained(parts, tasks):
+        for task, opinions, losses in self._train_tasks(parts, tasks):
             table[task.training_seed][:, task.ranks] = opinions.T
             if self.losses is not None and losses is not None:
                 self.losses[:, task.training_seed][:, :, task.ranks] = losses.transpose(0, 2, 1)
@@ -173,15 +174,15 @@ class _Build:
         first = self._plan.seeds
         tasks = [_Task(f"fresh-{seed}", seed, contenders) for seed in range(first, first + self._plan.fresh)]
         fresh = np.empty((self._plan.fresh, self._plan.config.clients, len(contenders)), dtype=self._dtype)
-        for task, opinions, _ in self._trained(parts, tasks):
+        for task, opinions, _ in self._train_tasks(parts, tasks):
             fresh[task.training_seed - first] = opinions.T
         self._progress(self._finished, self._plan.trainings)
         return fresh
 
-    def _trained(
+    def _train_tasks(
         self, parts: PartStore, tasks: Sequence[_Task]
     ) -> Iterator[tuple[_Task, NDArray[Any], NDArray[Any] | None]]:
-        """(n, N) entries and (2, n, N) losses of each task, those kept first, then the others as they are trained."""
+        """Yield (n, N) entries and (2, n, N) losses of each task: those on file first, then the others."""
         missing = []
         for task in tasks:
             shape = (len(task.ranks), self._plan.config.clients)
@@ -196,11 +197,13 @@ class _Build:
             self._progress(self._finished, self._plan.trainings)
         requests = [(task.training_seed, self._cohorts(task.ranks), task.losses) for task in missing]
         for place, trained in run_tasks(self._trainer.train, requests, workers=self._places):
-            yield missing[place], *self._saved(parts, missing[place], trained)
+            yield missing[place], *self._save_trained(parts, missing[place], trained)
             self._finished += len(missing[place].ranks)
             self._progress(self._finished, self._plan.trainings)
 
-    def _saved(self, parts: PartStore, task: _Task, trained: Trained) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    def _save_trained(
+        self, parts: PartStore, task: _Task, trained: Trained
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
         part = encode_opinions(trained.opinions, self.test_sizes, self._dtype)
         losses = None if trained.losses is None else encode_losses(trained.losses)
         if losses is not None:
@@ -230,14 +233,14 @@ def _save(parts: PartStore, name: str, array: NDArray[Any]) -> None:
     parts.save(name, content.getvalue())
 
 
-def _untrained(world: Scenario, engine: Engine) -> Floats:
+def _measure_untrained(world: Scenario, engine: Engine) -> Floats:
     opinion = load_opinion(world.config.opinion)
     (opinions,) = opinions_on(world, [engine.initial_model(world)], engine=engine, opinion=opinion)
     return opinions
 
 
 def _check_readable(atlas: Atlas) -> None:
-    """ConfigurationError if `load_atlas` would refuse the atlas."""
+    """Raise ConfigurationError if `load_atlas` would refuse the atlas."""
     try:
         check(atlas)
     except ValueError as error:
@@ -248,7 +251,7 @@ def _check_readable(atlas: Atlas) -> None:
 
 
 def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:
-    """All that decides over the numbers."""
+    """Everything that the numbers depend on."""
     losses = {"losses": plan.losses} if plan.losses else {}  # left out, so that builds begun without it go on
     return losses | {
         "scenario": msgspec.to_builtins(plan.config),
@@ -263,8 +266,8 @@ def _identity(plan: AtlasPlan, dataset: Dataset, engine: str) -> dict[str, Any]:
     }
 
 
-def _existing(out: Path, identity: dict[str, Any]) -> Atlas:
-    """The atlas that is there, if it is of that plan; versions may differ, for it is finished."""
+def _load_existing(out: Path, identity: dict[str, Any]) -> Atlas:
+    """Load the existing atlas, if it is of that plan. Versions may differ, for it is finished."""
     atlas = load_atlas(out)
     there = {
         "scenario": msgspec.to_builtins(atlas.config),
@@ -296,7 +299,7 @@ def _check_size(plan: AtlasPlan, dataset: Dataset, places: int, cohorts: int) ->
 
 
 def _too_many(plan: AtlasPlan, trainer: Trainer, limit: int, places: int) -> ConfigurationError:
-    """The refusal, with how long it would take, by a batch that is trained to find out."""
+    """Make the error, with the time that it would take; one batch is trained to estimate it."""
     clients, budget = plan.config.clients, plan.config.budget
     cohorts = [tuple(sorted((first + n) % clients for n in range(budget))) for first in range(10)]
     seconds = 0.0

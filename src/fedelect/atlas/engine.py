@@ -1,7 +1,7 @@
-"""Runs on an atlas in place of training: a slot draws one of the training seeds, and its opinions are looked up.
+"""An engine that looks results up in an atlas: each slot draws one of its training seeds.
 
 The seed of a slot comes from the stream (run's seed, "atlas", trial, slot), the same for all selectors of a trial, so
-they are compared in pairs as where they train. A "model" is the place in the table: number of the cohort, seed.
+they are compared in pairs as in training. A "model" is an index into the table: number of the cohort, seed.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _UNTRAINED = -1
 
 
 def draw_training_seed(atlas: Atlas, *, seed: int, trial: int, slot: int) -> int:
-    """Which of the atlas' training seeds a slot of a run draws, 0 .. S-1."""
+    """Return the training seed, 0 .. S-1, that a slot of a run draws."""
     return Draws(seed, NAME, trial, slot).below(atlas.seeds)
 
 
 @final
 class AtlasEngine:
-    """The atlas as what trains; it knows opinions and no scores (`fedelect.measurement.KnowsOpinions`)."""
+    """An atlas as an engine; it has opinions but no scores (`fedelect.measurement.KnowsOpinions`)."""
 
     name = NAME
 
@@ -38,11 +38,11 @@ class AtlasEngine:
         self._uploads: dict[int, NDArray[np.bool_]] = {}
 
     def initial_model(self, scenario: Scenario) -> Model:
-        """The place of the untrained model."""
+        """Return the index of the untrained model."""
         return np.array([_UNTRAINED, 0], dtype=np.float64)
 
     def train(self, scenario: Scenario, jobs: Sequence[Job]) -> list[Training]:
-        """Where each job's model is in the table, and whose uploads arrived in the training that is looked up."""
+        """Return the index of each job's model, and whose uploads arrived in its training."""
         if not jobs:
             return []
         ranks = self._atlas.rank([job.cohort for job in jobs])
@@ -59,7 +59,7 @@ class AtlasEngine:
     def scores(
         self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
     ) -> Sequence[Sequence[Scores]]:
-        """An atlas has none.
+        """Refuse: an atlas has no scores.
 
         Raises:
             ConfigurationError: Always.
@@ -67,7 +67,7 @@ class AtlasEngine:
         raise ConfigurationError("an atlas knows opinions, not scores; ask it for `opinions`")
 
     def opinions(self, scenario: Scenario, models: Sequence[Model]) -> list[Floats]:
-        """For each model the (N,) opinions in the table."""
+        """Return the (N,) opinions of each model, from the table."""
         atlas = self._atlas
         return [
             atlas.untrained if model[0] == _UNTRAINED else atlas.opinions(int(model[0]), int(model[1]))
@@ -103,7 +103,7 @@ class AtlasEngine:
         return 8 * np.dtype(model.precision).itemsize * parameters
 
     def _arrivals(self, training_seed: int) -> NDArray[np.bool_]:
-        """(L, N) whose upload would arrive: as it was drawn when the atlas was built, for it follows from its seed."""
+        """Return (L, N) whose upload would arrive: the draws of the atlas' build, which follow from its seed."""
         if training_seed not in self._uploads:
             world = self._atlas.world
             everybody = tuple(range(world.clients))

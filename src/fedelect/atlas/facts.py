@@ -1,4 +1,4 @@
-"""A world without its data, and what must hold of an atlas that was read from a file."""
+"""A world without its data, and checks of an atlas that was read from a file."""
 
 import math
 from typing import Any
@@ -30,7 +30,7 @@ def world_of_facts(
     """The scenario with empty training and test shares; `facts` are its other arrays, by name."""
     no_inputs = tuple(np.empty((0, features), dtype=config.model.precision) for _ in range(config.clients))
     no_labels: tuple[Ints, ...] = tuple(np.empty(0, dtype=np.int64) for _ in range(config.clients))
-    arrays = {name: typed(name, facts[name], np.int64 if name in _WHOLE else np.float64) for name in FACTS}
+    arrays = {name: copy_typed(name, facts[name], np.int64 if name in _WHOLE else np.float64) for name in FACTS}
     pace = draw_pace(config, distances_km(arrays["positions_km"], arrays["server_km"]))
     return Scenario(
         config=config,
@@ -71,8 +71,8 @@ def strip_data(scenario: Scenario) -> Scenario:
     )
 
 
-def typed(name: str, array: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
-    """A copy of the array, read only. ValueError if it is not of that type."""
+def copy_typed(name: str, array: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
+    """Return a read-only copy of the array. ValueError if it is not of that type."""
     if array.dtype != np.dtype(dtype):
         raise ValueError(f"{name} has type {array.dtype}, expected {np.dtype(dtype)}")
     copy = np.array(array)
@@ -81,7 +81,7 @@ def typed(name: str, array: NDArray[Any], dtype: type[Any]) -> NDArray[Any]:
 
 
 def check(atlas: Atlas) -> None:
-    """ValueError, with what is wrong, unless all parts of the atlas fit each other."""
+    """Raise ValueError, with the reason, unless all parts of the atlas are consistent."""
     world, config = atlas.world, atlas.config
     clients, links = config.clients, len(world.edges)
     if config.start != "cold" or config.redraw_every or config.drift is not UNSET:
@@ -133,7 +133,7 @@ def _expect(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
 
 
 def _within(name: str, values: NDArray[Any], low: float | None, high: float | None) -> None:
-    """ValueError unless all values are finite and between the bounds that are given."""
+    """Raise ValueError unless all values are finite and within the bounds."""
     sound = np.isfinite(values)
     if low is not None:
         sound &= values >= low

@@ -1,8 +1,8 @@
-"""An atlas as one .npz file that needs nothing else: no data set, no pickle.
+"""An atlas as one self-contained .npz file: no data set, no pickle.
 
 The member `about` is JSON: format, version, configuration, seed, engine, digests, provenance. The others are arrays,
 see docs/ATLAS.md. Counts of seed 0 are written as differences from client to client, those of the other seeds as
-differences from seed 0, low and high bytes apart: what is left is mostly small numbers, on which deflate bites.
+differences from seed 0, low and high bytes apart: most of these numbers are small, and deflate compresses them well.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedelect._npz import read_npz
-from fedelect.atlas.facts import FACTS, check, typed, world_of_facts
+from fedelect.atlas.facts import FACTS, check, copy_typed, world_of_facts
 from fedelect.atlas.table import COUNTS, FLOATS, Atlas
 from fedelect.errors import ConfigurationError, DataError
 from fedelect.records import Provenance
@@ -29,7 +29,7 @@ _ARRAYS = (*FACTS, "test_sizes", "untrained", "contenders")
 _CODED = ("table", "fresh")
 
 
-class _About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The member `about`."""
 
     format: str
@@ -48,18 +48,18 @@ class _About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """As much of `about` as must be readable in any version."""
+    """The part of `about` that must be readable in any version."""
 
     format: str
     version: int
 
 
 def save_atlas(atlas: Atlas, path: Path) -> None:
-    """Write the atlas: all or nothing. RunError if the file cannot be written."""
+    """Write the atlas atomically. RunError if the file cannot be written."""
     members: dict[str, NDArray[Any]] = {"about": np.frombuffer(msgspec.json.encode(_about(atlas)), dtype=np.uint8)}
     members |= {name: getattr(atlas.world if name in FACTS else atlas, name) for name in _ARRAYS}
     for name in _CODED:
-        members |= _coded(name, getattr(atlas, name))
+        members |= _encode(name, getattr(atlas, name))
     members |= {name: getattr(atlas, name) for name in _optional(atlas)}
     content = io.BytesIO()
     np.savez_compressed(content, **members)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ def load_atlas(path: Path) -> Atlas:
     members = _members(path)
     if "about" not in members:
         raise DataError(f"{path} is not an atlas: it lacks the member `about`; `fedelect atlas build` makes one")
-    about = _read_about(path, members["about"].tobytes())
+    about = _read_description(path, members["about"].tobytes())
     try:
         atlas = _atlas(about, members)
         check(atlas)
@@ -112,8 +112,8 @@ def _optional(atlas: Atlas) -> tuple[str, ...]:
 _NOWHERE = Provenance(created="1970-01-01T00:00:00Z", command="", versions={}, platform="")
 
 
-def _about(atlas: Atlas) -> _About:
-    return _About(
+def _about(atlas: Atlas) -> _Description:
+    return _Description(
         format=FORMAT,
         version=VERSION,
         opinions="counts" if atlas.counted else "float32",
@@ -141,7 +141,7 @@ def _members(path: Path) -> dict[str, NDArray[Any]]:
         ) from error
 
 
-def _read_about(path: Path, text: bytes) -> _About:
+def _read_description(path: Path, text: bytes) -> _Description:
     try:
         kind = msgspec.json.decode(text, type=_Kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -154,12 +154,12 @@ def _read_about(path: Path, text: bytes) -> _About:
             f"use the fedelect that built it, or build it again"
         )
     try:
-        return msgspec.json.decode(text, type=_About)
+        return msgspec.json.decode(text, type=_Description)
     except (msgspec.MsgspecError, ConfigurationError) as error:
         raise DataError(f"the atlas {path} is damaged: {error}; build it again") from error
 
 
-def _atlas(about: _About, members: dict[str, NDArray[Any]]) -> Atlas:
+def _atlas(about: _Description, members: dict[str, NDArray[Any]]) -> Atlas:
     if about.opinions not in ("counts", "float32"):
         raise ValueError(f"opinions are kept as {about.opinions!r}")
     dtype = COUNTS if about.opinions == "counts" else FLOATS
@@ -175,18 +175,18 @@ def _atlas(about: _About, members: dict[str, NDArray[Any]]) -> Atlas:
         seed=about.seed,
         engine=about.engine,
         data_digest=about.data_digest,
-        test_sizes=typed("test_sizes", members["test_sizes"], np.int64),
-        untrained=typed("untrained", members["untrained"], np.float64),
-        table=_decoded("table", members, about.shapes["table"], dtype),
-        contenders=typed("contenders", members["contenders"], np.int64),
-        fresh=_decoded("fresh", members, about.shapes["fresh"], dtype),
+        test_sizes=copy_typed("test_sizes", members["test_sizes"], np.int64),
+        untrained=copy_typed("untrained", members["untrained"], np.float64),
+        table=_decode("table", members, about.shapes["table"], dtype),
+        contenders=copy_typed("contenders", members["contenders"], np.int64),
+        fresh=_decode("fresh", members, about.shapes["fresh"], dtype),
         provenance=about.provenance,
         digest=about.digest,
-        losses=typed("losses", members["losses"], np.float16) if "losses" in members else None,
+        losses=copy_typed("losses", members["losses"], np.float16) if "losses" in members else None,
     )
 
 
-def _coded(name: str, entries: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _encode(name: str, entries: NDArray[Any]) -> dict[str, NDArray[Any]]:
     if entries.dtype != COUNTS:
         return {name: entries}
     steps = entries.copy()  # differences are modulo 2**16, so that no count is lost
@@ -196,13 +196,13 @@ def _coded(name: str, entries: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {f"{name}_low": (folded & 0xFF).astype(np.uint8), f"{name}_high": (folded >> 8).astype(np.uint8)}
 
 
-def _decoded(
+def _decode(
     name: str, members: dict[str, NDArray[Any]], shape: tuple[int, int, int], dtype: np.dtype[Any]
 ) -> NDArray[Any]:
     if dtype != COUNTS:
-        entries = typed(name, members[name], np.float32)
+        entries = copy_typed(name, members[name], np.float32)
     else:
-        planes = [typed(part, members[part], np.uint8).astype(COUNTS) for part in (f"{name}_low", f"{name}_high")]
+        planes = [copy_typed(part, members[part], np.uint8).astype(COUNTS) for part in (f"{name}_low", f"{name}_high")]
         folded = planes[0] | (planes[1] << 8)
         entries = (folded >> 1) ^ np.where(folded & 1, COUNTS.type(0xFFFF), COUNTS.type(0))
         entries[0] = np.cumsum(entries[0], axis=0, dtype=COUNTS)

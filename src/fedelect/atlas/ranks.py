@@ -1,4 +1,4 @@
-"""Cohorts by number: the place of a cohort among all C(N, K), in the order of `itertools.combinations`.
+"""Numbers of cohorts: the index of a cohort among all C(N, K), in the order of `itertools.combinations`.
 
 The combinatorial number system, for whole arrays at a time.
 """
@@ -28,7 +28,7 @@ def cohort_ranks(cohorts: ArrayLike, *, clients: int) -> Ints:
         (...)
 
     Raises:
-        ConfigurationError: Something in `cohorts` is not a cohort, or there are too many to be numbered.
+        ConfigurationError: A row of `cohorts` is not a cohort, or there are too many cohorts to number.
     """
     members = np.asarray(cohorts)
     if members.ndim < 1 or not members.size or members.dtype.kind not in "iu":
@@ -50,7 +50,7 @@ def cohorts_at(ranks: ArrayLike, *, clients: int, budget: int) -> Ints:
     [[0, 1], [3, 4]]
 
     Raises:
-        ConfigurationError: There is no cohort of such a number, or there are too many to be numbered.
+        ConfigurationError: There is no cohort of such a number, or there are too many cohorts to number.
     """
     binomials = _binomials(clients, budget)
     numbers = np.asarray(ranks, dtype=np.int64)
@@ -68,7 +68,7 @@ def cohorts_at(ranks: ArrayLike, *, clients: int, budget: int) -> Ints:
 
 
 def _binomials(clients: int, budget: int) -> Ints:
-    """(N + 1, K + 1) of m over j."""
+    """(N + 1, K + 1) binomial coefficients, m over j."""
     check_budget(clients, budget)
     if math.comb(clients, budget) > _MOST:
         raise ConfigurationError(f"there are too many cohorts of {budget} out of {clients} clients to be numbered")

@@ -1,7 +1,7 @@
-"""The atlas as a value: what every client thinks of the model of every cohort; and the plan of one.
+"""The atlas as a value: every client's opinion of every cohort's model; and the plan of an atlas.
 
-Seed s of cohort c is what `Job(cohort=c, seed=atlas.seed, trial=s, slot=1)` trains, so anybody can check an entry.
-Opinions that are accuracies are kept as what they are, whole counts of right answers on test shares of known sizes.
+Seed s of cohort c is what `Job(cohort=c, seed=atlas.seed, trial=s, slot=1)` trains, so every entry can be checked.
+Opinions that are accuracies are stored as counts of right answers on test shares of known sizes.
 """
 
 import math
@@ -19,19 +19,19 @@ from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.vocabulary import Cohort, Floats, Ints
 
 COUNTS = np.dtype(np.uint16)
-"""How opinions are kept that are accuracies: right answers."""
+"""Type of stored opinions that are accuracies: counts of right answers."""
 
 FLOATS = np.dtype(np.float32)
-"""How all other opinions are kept, rounded to it; nan where a client has none."""
+"""Type of all other stored opinions, rounded to it; nan where a client has none."""
 
 LOSSES = np.dtype(np.float16)
-"""How the clients' losses are kept, with five binary digits after the first: to about 1.6 %."""
+"""Type of the clients' stored losses, with five binary digits after the first: to about 1.6 %."""
 
 LARGEST_LOSS = 64512.0
-"""The largest loss that can be kept so."""
+"""Largest loss that can be stored."""
 
 FEWEST_FRESH = 4
-"""Fresh seeds that two halves with an interval need."""
+"""Fewest fresh seeds: two halves, one of them with an interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class AtlasPlan:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Atlas:
-    """What every cohort of a scenario with a cold start is worth.
+    """The value of every cohort of a scenario with a cold start.
 
     Attributes:
         world: The scenario, with all facts but the data: its training and test shares are empty.
@@ -179,10 +179,10 @@ class Atlas:
 
 
 def encode_opinions(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Opinions as the table keeps them. Shapes: (..., N), (N,) -> (..., N).
+    """Opinions as the table stores them. Shapes: (..., N), (N,) -> (..., N).
 
     Raises:
-        DataError: They are to be kept as counts and are none.
+        DataError: They are to be stored as counts but are no counts.
     """
     if dtype != COUNTS:
         return opinions.astype(FLOATS)
@@ -193,10 +193,10 @@ def encode_opinions(opinions: Floats, test_sizes: Ints, dtype: np.dtype[Any]) ->
 
 
 def encode_losses(losses: Floats) -> NDArray[Any]:
-    """Losses as the atlas keeps them, the same shape: float16 with the last five of its ten binary digits zero.
+    """Losses as the atlas stores them, the same shape: float16 with the last five of its ten binary digits zero.
 
-    What is left compresses well; who has the largest loss is hardly ever another by it. Losses above `LARGEST_LOSS`,
-    also infinite ones, are kept as that: they are still large, but no longer told from each other.
+    The result compresses well and hardly ever changes which client has the largest loss. Losses above `LARGEST_LOSS`,
+    also infinite ones, are stored as that value.
 
     Raises:
         ConfigurationError: One is below 0 or not a number.
@@ -235,7 +235,7 @@ def known_means(entries: NDArray[Any], test_sizes: Ints) -> Floats:
     """Mean over the clients that have an opinion: (S, N, C) -> (S, C).
 
     Raises:
-        ConfigurationError: On some model nobody has an opinion, so that its cohort's worth is not known.
+        ConfigurationError: No client has an opinion of some model, so the value of its cohort is unknown.
     """
     means = mean_opinions(entries, test_sizes)
     if np.isnan(means).any():

@@ -1,4 +1,4 @@
-"""What trains the cohorts of an atlas, here or in a worker process."""
+"""Train the cohorts of an atlas, here or in a worker process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from fedelect.vocabulary import Cohort, Floats
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What the clients say of the models of n cohorts.
+    """The clients' opinions and losses of the models of n cohorts.
 
     Attributes:
         opinions: (n, N)
@@ -29,7 +29,7 @@ class Trained:
 
 
 class Trainer:
-    """Trains chunks of cohorts; the scenario is built where it trains."""
+    """Train chunks of cohorts; each process builds the scenario itself."""
 
     def __init__(self, plan: AtlasPlan, dataset: Dataset, engine: str) -> None:
         self._plan, self._engine_name = plan, engine

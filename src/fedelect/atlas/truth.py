@@ -1,9 +1,9 @@
-"""What cohorts are truly worth, in the two worlds that an atlas speaks of.
+"""True values of cohorts: in the table, and in the scenario that the table is a sample of.
 
-- The table is a world of its own: a slot draws one of its S training seeds. What a cohort is worth there is exactly
-  the mean over them (`table_truth`), and so are the best cohort, the gaps of the theorems and a run's regret.
-- Of the scenario it is a sample, and the largest of many noisy means is too large: who looks best was lucky. So the
-  cohorts that look best are trained again with fresh seeds. One half of these chooses the optimum; the other half,
+- The table is a world of its own: a slot draws one of its S training seeds. The value of a cohort is exactly the mean
+  over them (`table_truth`), so the best cohort, the gaps of the theorems and a run's regret are exact, too.
+- Of the scenario it is a sample, and the largest of many noisy means is biased upwards. So the cohorts with the best
+  means, the contenders, are trained again with fresh seeds. One half of these chooses the optimum; the other half,
   which had no part in the choice, values it and every other contender (`scenario_truth`). The chosen cohort's value is
   thus unbiased; as another may be better still, it is in expectation at most the true optimum.
 """
@@ -22,14 +22,14 @@ from fedelect.vocabulary import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What every cohort is worth, and which is the best.
+    """The value of every cohort, and the best one.
 
     Attributes:
         clients: N.
         values: (C,) mean opinion of each cohort's model, by number of the cohort.
         best: Number of the optimal cohort.
-        optimum: What it is worth; with an interval where that is an estimate.
-        exact: Whether the values are no estimates, and no cohort is worth more than the optimum.
+        optimum: Its value; with an interval where that is an estimate.
+        exact: Whether the values are exact; then no cohort has a higher value than the optimum.
     """
 
     clients: int
@@ -40,29 +40,28 @@ class Truth:
 
     @property
     def smallest_gap(self) -> float:
-        """R_min, eq. `best0`: optimum minus the best cohort that is worth less; nan if none is."""
+        """R_min, eq. `best0`: optimum minus the best lower value; nan if there is none."""
         losses = self._losses()
         return float(losses.min()) if losses.size else float("nan")
 
     @property
     def largest_gap(self) -> float:
-        """R_max, eq. `worst0`: optimum minus the worst cohort; nan if none is worth less."""
+        """R_max, eq. `worst0`: optimum minus the lowest value; nan if none is lower."""
         losses = self._losses()
         return float(losses.max()) if losses.size else float("nan")
 
     def of(self, cohorts: ArrayLike) -> Floats:
-        """What cohorts are worth: (..., K), members in ascending order -> (...)."""
+        """Values of cohorts: (..., K), members in ascending order -> (...)."""
         return np.asarray(self.values[cohort_ranks(cohorts, clients=self.clients)])
 
     def regret(self, cohorts: ArrayLike) -> Floats:
-        """Pseudo-regret: sum over the slots up to t of (optimum - what the cohort elected is worth).
+        """Pseudo-regret: sum over the slots up to t of (optimum - value of the cohort elected).
 
-        By `table_truth` it never falls. By `scenario_truth` it may, even below 0: seeds that had no part in choosing
-        the optimum may value another contender higher, and cohorts that are none have the table's values, luck and
-        all.
+        By `table_truth` it never falls. By `scenario_truth` it may, even below 0: the valuing seeds may value another
+        contender higher than the optimum, and the values of all other cohorts, from the table, include luck.
 
         Args:
-            cohorts: (..., T, K) who was elected.
+            cohorts: (..., T, K) clients elected.
 
         Returns:
             (..., T)
@@ -75,16 +74,16 @@ class Truth:
 
 
 def table_truth(atlas: Atlas) -> Truth:
-    """The truth of a run on the atlas, exact: every seed of the table is equally likely in every slot."""
+    """Exact values for a run on the atlas: every seed of the table is equally likely in every slot."""
     values = _over_seeds(atlas.seed_means())
     best = _first_best(values)
     return Truth(atlas.config.clients, values, best, Interval(float(values[best]), 0.0, atlas.seeds), exact=True)
 
 
 def scenario_truth(atlas: Atlas) -> Truth:
-    """The truth of the scenario as far as the atlas can tell.
+    """Estimated values in the scenario.
 
-    Contenders are worth their mean over the valuing half of the fresh seeds, all others their mean over the table's.
+    Contenders are valued by the valuing half of the fresh seeds, all others by their mean over the table.
     """
     values = _over_seeds(atlas.seed_means())
     choice = choose_and_value(atlas.fresh_means())
@@ -110,11 +109,11 @@ def level_contenders(atlas: Atlas, *, confidence: float = 0.95) -> Ints:
 
 
 def seed_sets_apart(atlas: Atlas) -> float:
-    """By how much the contenders are worth more in the table than by the valuing half of the fresh seeds, on average.
+    """Mean value of the contenders in the table minus that by the valuing half of the fresh seeds.
 
-    Contenders look good in the table, partly by luck, which makes this positive; and the seeds of either set have
-    some luck in common for all cohorts, which may go either way. `scenario_truth` has all other cohorts from the
-    table: compared with contenders they are off by about as much.
+    Contenders were chosen by the table, partly by luck, which makes this positive. The seeds of either set also share
+    some luck over all cohorts, of either sign. `scenario_truth` values all other cohorts by the table, so compared
+    with contenders they are off by about this much.
     """
     fresh = atlas.fresh_means()
     return float(atlas.seed_means()[:, atlas.contenders].mean() - fresh[len(fresh) // 2 :].mean())
@@ -138,7 +137,7 @@ class Choice:
 def choose_and_value(means: Floats, *, confidence: float = 0.95) -> Choice:
     """Choose the best contender by the first half of the seeds, value it by the second.
 
-    Contenders that are level by the first half are told apart by their place.
+    Of contenders that are equal by the first half, the first is chosen.
 
     Args:
         means: (F, R) value of each contender under each fresh seed, F >= 4.
@@ -161,7 +160,7 @@ def contenders_of(table: Floats, count: int) -> Ints:
 
 
 def _over_seeds(means: Floats) -> Floats:
-    """(S, C) -> (C,), rounded far below any difference that matters, so that cohorts that are level are equal."""
+    """(S, C) -> (C,), rounded far below any relevant difference, so that ties are exact."""
     return np.asarray(np.round(means.mean(axis=0), 12))
 
 

@@ -1,4 +1,4 @@
-"""Selectors ranked: where what every cohort is worth is known, and in worlds like those of users."""
+"""Rank selectors: where the value of every cohort is known, and in worlds like those of users."""
 
 from fedelect.bench.figures import Figures, figures_of
 from fedelect.bench.play import Elections, Environment, Player, play_together

@@ -1,4 +1,4 @@
-"""What a selector is judged by, trial by trial."""
+"""Figures by which selectors are ranked, one for each trial."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from fedelect.equations.metrics import jain_index
 from fedelect.vocabulary import Floats, Ints
 
 CLOSE = 0.02
-"""How near to the optimum counts as there: 2 %."""
+"""A selector is close if it is within this share of the optimum: 2 %."""
 
 WINDOW = 10
-"""Slots over whose mean a selector must be near."""
+"""Slots over whose mean a selector must be close."""
 
 LAST_SHARE = 0.1
 """The share of the slots that counts as the end of a run."""
@@ -42,12 +42,12 @@ class Figures:
 
 
 def figures_of(elections: Elections, values: Floats, optimum: float, clients: int) -> Figures:
-    """The figures of what a selector did.
+    """Compute a selector's figures from its elections.
 
     Args:
-        elections: What it did.
-        values: (trials, T) what the cohort elected in each slot is worth.
-        optimum: What the best is worth.
+        elections: Its elections.
+        values: (trials, T) value of the cohort elected in each slot.
+        optimum: The value of the best cohort.
         clients: N.
     """
     last = max(1, round(LAST_SHARE * values.shape[1]))
@@ -67,8 +67,8 @@ def slots_to_close(values: Floats, optimum: float) -> Ints:
     Where there is no such slot it is T; runs shorter than ten slots are taken as a whole.
 
     Args:
-        values: (trials, T) what the cohort elected in each slot is worth.
-        optimum: What the best is worth.
+        values: (trials, T) value of the cohort elected in each slot.
+        optimum: The value of the best cohort.
 
     Returns:
         (trials,)
@@ -83,7 +83,7 @@ def got_close(values: Floats, optimum: float) -> NDArray[np.bool_]:
 
 
 def _close(values: Floats, optimum: float) -> NDArray[np.bool_]:
-    """Whether the ten slots from each slot on are near on average: (trials, T) -> (trials, T - 9)."""
+    """Whether the mean of the ten slots from each slot on is close: (trials, T) -> (trials, T - 9)."""
     means = np.lib.stride_tricks.sliding_window_view(values, min(WINDOW, values.shape[1]), axis=1).mean(axis=2)
     return np.asarray(means >= (1.0 - CLOSE) * optimum)
 

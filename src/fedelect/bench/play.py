@@ -1,4 +1,4 @@
-"""Play selectors in an environment: who is elected, with which reward, and what an ask costs; writes nothing."""
+"""Play selectors in an environment and return their elections, rewards and cost of an ask. Nothing is written."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ from fedelect.vocabulary import Floats, Ints, mean_present
 
 @dataclass(frozen=True, eq=False)
 class Elections:
-    """What a selector did.
+    """The elections of a selector.
 
     Attributes:
-        framework: Where it played: "fa" if it finds there what it needs, else "da".
-        cohorts: (trials, T, K) whom it elected.
+        framework: "fa" if it finds what it needs there, else "da".
+        cohorts: (trials, T, K) clients elected.
         rewards: (trials, T) mean opinion of the model that was trained in each slot.
         ask_ms: (trials,) milliseconds of CPU time that an ask took, on average over the slots.
     """
@@ -36,7 +36,7 @@ class Elections:
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """Where selectors play: a world, and what trains in it or takes the place of training."""
+    """A world to play in, and its engine."""
 
     world: Scenario
     engine: Engine
@@ -52,23 +52,21 @@ def play_together(
     first_trial: int = 0,
     progress: Callable[[int], None] = lambda slot: None,
 ) -> list[Elections]:
-    """What the selectors of these specifications do, played side by side slot by slot, in their order.
+    """Play the selectors of these specifications together, slot by slot; return their elections in order.
 
-    None sees the others: each does what it would do alone, but an engine trains all of a slot in one batch.
+    Each does what it would do alone; the engine trains all cohorts of a slot in one batch.
 
     Args:
-        environment: Where.
+        environment: Where to play.
         texts: Specifications, all different.
         slots: T.
         trials: How many each; within one all have the same training seeds.
         seed: Seed of the runs.
         first_trial: The number of the first trial.
-        progress: Told the number of each slot that is finished.
+        progress: Called with the number of each finished slot.
     """
     numbers = range(first_trial, first_trial + trials)
-    plans = [
-        _fitting_plan(environment.world, spec, slots, numbers.stop, seed) for spec in specify_selectors(list(texts))
-    ]
+    plans = [_make_plan(environment.world, spec, slots, numbers.stop, seed) for spec in specify_selectors(list(texts))]
     replicas = [
         Replica(text, trial, environment.world, plan.build_selector(plan.selectors[0], environment.world, trial))
         for text, plan in zip(texts, plans, strict=True)
@@ -80,7 +78,7 @@ def play_together(
     for slot in range(1, slots + 1):
         for place, replica in enumerate(replicas):
             before = time.process_time()
-            cohorts[place, slot - 1] = _asked(replica, slot, seed)  # the loop is given the same ask again
+            cohorts[place, slot - 1] = _ask(replica, slot, seed)  # the loop is given the same ask again
             spent[place] += time.process_time() - before
         for framework in sorted(set(frameworks)):
             places = [place for place, of in enumerate(frameworks) if of == framework]
@@ -96,7 +94,7 @@ def play_together(
 
 
 class Player:
-    """Plays selectors on one atlas, here or in a worker process.
+    """Play selectors on one atlas, here or in a worker process.
 
     Args:
         atlas: The world.
@@ -111,7 +109,7 @@ class Player:
         self._first_trial = first_trial
 
     def elections(self, text: str) -> Elections:
-        """What the selector of that specification does; whatever goes wrong is raised."""
+        """Return the elections of the selector of that specification."""
         environment = Environment(self._atlas.world, AtlasEngine(self._atlas))
         (elections,) = play_together(
             environment,
@@ -124,8 +122,8 @@ class Player:
         return elections
 
 
-def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, seed: int) -> Plan:
-    """With a server if the selector finds there what it needs, else without."""
+def _make_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, seed: int) -> Plan:
+    """Make the plan: FL&FA if the selector finds what it needs there, else FL&DA."""
 
     def plan(framework: FrameworkName) -> Plan:
         return Plan(config=world.config, framework=framework, selectors=(spec,), slots=slots, trials=trials, seed=seed)
@@ -137,8 +135,8 @@ def _fitting_plan(world: Scenario, spec: SelectorSpec, slots: int, trials: int, 
     return plan("fa")
 
 
-def _asked(replica: Replica, slot: int, seed: int) -> tuple[int, ...]:
-    """Whom the selector elects; what goes wrong is told as the loop tells it, but for a slot without an election."""
+def _ask(replica: Replica, slot: int, seed: int) -> tuple[int, ...]:
+    """Ask the selector. Errors are raised as in the loop; a slot without an election is an error here."""
     try:
         return replica.selector.ask(replica.memory.find_present(slot, seed=seed).usable).cohort
     except (NoElection, AvailabilityError) as error:
@@ -152,6 +150,6 @@ def _asked(replica: Replica, slot: int, seed: int) -> tuple[int, ...]:
 
 
 def _reward(record: SlotRecord) -> float:
-    """Mean of the opinions present, also where the selector could not learn from them; nan if there are none."""
+    """Mean of the opinions given, also where the selector could not learn from them; nan if there are none."""
     mean = mean_present(to_array(record.opinions or ()))
     return float("nan") if mean is None else mean

@@ -1,9 +1,9 @@
-"""The ranking: every selector on an atlas, by what the cohorts that it elects are worth.
+"""Rank selectors on an atlas, by the value of the cohorts that they elect.
 
-The table is the world that selectors play in: a slot draws one of its training seeds, so what a cohort is worth is
-exactly the mean over them (`fedelect.atlas.table_truth`), and so is the optimum. `scenario_truth`, which values the
-best cohorts by fresh trainings, may judge instead: then luck in the table counts for nothing, and cannot be avoided.
-In all worlds, a ranking also states the optimum of the scenario.
+The table is the world that selectors play in: a slot draws one of its training seeds, so the value of a cohort is
+exactly the mean over them (`fedelect.atlas.table_truth`), and the optimum is exact. Alternatively `scenario_truth`
+values the best cohorts by fresh trainings; it charges selectors for luck in the table, which they cannot see. Every
+ranking also states the optimum of the scenario.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ _SHIPPED = (
 )
 
 Progress = Callable[[int, int], None]
-"""Told (selectors finished, selectors in all)."""
+"""Called with (selectors finished, selectors in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,7 @@ class Ranked:
 
     Attributes:
         label: The selector's specification.
-        role: "selector", or what it is a bar for the others: "first clients" or "optimum", the best cohort by the truth
-            that judges.
+        role: "selector", or a fixed cohort for comparison: "first clients", or "optimum", the best cohort by `truth`.
         framework: "fa" or "da".
         final_gap: Percent, over the last tenth of the slots.
         running_gap: Percent, over all slots.
@@ -80,12 +79,12 @@ class Ranking:
         slots: T.
         trials: How many trials each.
         seed: Seed of the runs.
-        optimum: What the optimal cohort is worth by the truth that judges; gaps are to this.
+        optimum: Value of the optimal cohort by `truth`; gaps are to this.
         optimum_exact: Whether that is exact, as in the table, or an estimate with an interval.
-        best: The optimal cohort by the truth that judges.
-        scenario_optimum: What the scenario's optimum is worth by fresh seeds (`scenario_truth`).
+        best: The optimal cohort by `truth`.
+        scenario_optimum: Value of the scenario's optimum by fresh seeds (`scenario_truth`).
         scenario_best: That cohort.
-        reference: The entrant that the others are compared with.
+        reference: The selector that the others are compared with.
         rows: The selectors.
     """
 
@@ -122,7 +121,7 @@ def rank_selectors(
     workers: int | None = None,
     progress: Progress = lambda finished, total: None,
 ) -> Ranking:
-    """Let every selector play on the atlas, and rank them.
+    """Play every selector on the atlas, and rank them.
 
     Args:
         atlas: The world.
@@ -131,7 +130,7 @@ def rank_selectors(
         seed: Seed of the runs.
         full: Each selector also with its default where tuning prefers another setting (`default_specs`).
         more: Specifications of further selectors, such as "my_module:Mine".
-        truth: What says what cohorts are worth.
+        truth: Returns the values of cohorts.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
         progress: Called when the ranking begins and whenever a selector is finished.
 
@@ -155,7 +154,7 @@ def rank_selectors(
         progress(len(played), len(texts))
     _, reference = played[REFERENCE]
     rows = [
-        ranked(text, roles[text], elections.framework, figures, close[text], reference)
+        rank_trials(text, roles[text], elections.framework, figures, close[text], reference)
         for text, (elections, figures) in played.items()
     ]
     rows.sort(key=lambda row: (row.running_gap.mean, row.final_gap.mean, row.label))
@@ -177,10 +176,10 @@ def rank_selectors(
     )
 
 
-def ranked(
+def rank_trials(
     text: str, role: str, framework: FrameworkName, figures: Figures, trials_close: int, reference: Figures
 ) -> Ranked:
-    """Intervals over the trials, and the differences to the reference in the same trials."""
+    """Compute intervals over the trials, and of the differences to the reference in the same trials."""
     return Ranked(
         label=text,
         role=role,

@@ -1,4 +1,4 @@
-"""Who is ranked, and with which settings.
+"""The selectors that are ranked, and their settings.
 
 Every selector had at most 12 settings in the tuning worlds (`benchmarks/selector_report/worlds.py`); `TUNED` holds the
 best one where it is not the selector's own default. The design of our own had more attention: docs/SELECTORS.md. A full
@@ -10,7 +10,7 @@ from fedelect.selectors import selector_classes
 from fedelect.vocabulary import Cohort, Signal
 
 REFERENCE = "set-gp"
-"""The entrant that all others are compared with."""
+"""The selector that all others are compared with."""
 
 _AS_IN_THE_PAPER = {
     "quick-init-ucb": ("quick-init-ucb:exploration=1.0", "quick-init-ucb:exploration=0.01"),
@@ -32,8 +32,8 @@ TUNED = {
 }
 """Selector -> the setting that tuning prefers, the first of its list in benchmarks/results/selector_tuning.json.
 
-Not here are those that have nothing to tune; our own `set-gp`, `loss-gp` and `bp-gp`, whose defaults were chosen in the
-tuning worlds; and `subset-ucb`: hardly ever does it come to use its index there, so all its settings are level.
+Left out are those without a parameter to tune; our own `set-gp`, `loss-gp` and `bp-gp`, whose defaults were chosen in
+the tuning worlds; and `subset-ucb`, which hardly ever uses its index there, so that all its settings are equal.
 """
 
 _LOSSES: frozenset[Signal] = frozenset({"loss", "loss_rms"})
@@ -48,7 +48,7 @@ def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool
         budget: K.
         full: Each with its default and with what tuning prefers; else with the latter alone, but for the paper's own
             selectors, which play as in the paper, too.
-        losses: Whether clients tell their losses; without, those that need them are left out. Those that need
+        losses: Whether clients report their losses; if not, selectors that need them are left out. Those that need
             updates are left out in any case.
     """
     missing = left_out(losses=losses)
@@ -58,17 +58,17 @@ def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool
             continue
         default = _AS_IN_THE_PAPER.get(name, (name,))
         texts += default if full or name in _AS_IN_THE_PAPER or name not in TUNED else ()
-        texts += [_fitted(TUNED[name], clients, budget)] if name in TUNED else []
+        texts += [_fit(TUNED[name], clients, budget)] if name in TUNED else []
     return texts
 
 
-def _fitted(text: str, clients: int, budget: int) -> str:
+def _fit(text: str, clients: int, budget: int) -> str:
     name, found, candidates = text.partition("candidates=")
     return f"{name}{found}{min(max(int(candidates), budget), clients)}" if found else text
 
 
 def left_out(*, losses: bool = False) -> dict[str, str]:
-    """Selectors that an atlas cannot serve -> what they need and it does not know.
+    """Selectors that cannot be played on an atlas -> the signals that they need and it lacks.
 
     Args:
         losses: Whether the atlas keeps the clients' losses.
@@ -79,9 +79,9 @@ def left_out(*, losses: bool = False) -> dict[str, str]:
 
 
 def benchmark_specs(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, str]:
-    """The specifications of all that are ranked on an atlas -> their role, see `Ranked`.
+    """The specifications of all selectors that are ranked on an atlas -> their role, see `Ranked`.
 
-    The bars are fixed cohorts: the first K clients, the best that is known without an atlas, and the optimum.
+    Two are fixed cohorts for comparison: the first K clients, the best cohort known without an atlas, and the optimum.
     """
     config = atlas.config
     selectors = default_specs(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)

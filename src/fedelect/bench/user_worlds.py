@@ -1,7 +1,7 @@
 """Small worlds like those that users have: warm training on the bundled digits, with flaws, absence and sparse surveys.
 
-They are fixed. Their settings were chosen by `random` and `oracle` alone, never by what another selector does there:
-training fast enough to settle within the slots, and where clients are flawed, a gap that shows.
+They are fixed. Their settings were chosen by `random` and `oracle` alone, never by results of another selector:
+training converges within the slots, and where clients are flawed, the gap between the two is visible.
 """
 
 from collections.abc import Callable, Mapping

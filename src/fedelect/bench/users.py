@@ -1,6 +1,6 @@
 """Selectors in the users' worlds: clean accuracy, closure of the oracle's gap, and harm where nobody is flawed.
 
-Each world is a run in a folder of its own, so that what was stopped goes on, and any of them can be reported on.
+Each world is a run in a folder of its own, so it can be resumed and reported on.
 """
 
 import math
@@ -23,25 +23,25 @@ from fedelect.simulator.plan import build_world
 
 CYCLE = "cycle"
 BASELINES = (CYCLE, RANDOM, ORACLE)
-"""They play in every world, whatever else does."""
+"""Selectors that play in every world."""
 
 CLAIM_TRIALS = 20
-"""Trials that a claim about selectors needs at least."""
+"""Fewest trials for a claim about selectors."""
 
 Progress = Callable[[int, int], None]
-"""Told (worlds finished, worlds in all)."""
+"""Called with (worlds finished, worlds in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorldFigures:
-    """What the selectors did in one world.
+    """Figures of the selectors in one world.
 
     Attributes:
         name: The world.
         what: What is special about it.
         flawed: Whether clients are flawed there.
-        oracle_gap: By how much final accuracy the oracle is ahead of random.
-        clear: Whether that is clearly more than one point, so that closure means something.
+        oracle_gap: Final accuracy of the oracle minus that of random.
+        clear: Whether that is clearly more than one point; else closure is not stated.
         selectors: Label -> figures.
     """
 
@@ -106,14 +106,14 @@ def bench_users(
     workers: int | None = None,
     progress: Progress = lambda finished, total: None,
 ) -> UsersBenchmark:
-    """Let selectors play in the users' worlds, beside shuffled cycles, random and the oracle.
+    """Play selectors in the users' worlds, with shuffled cycles, random and the oracle for comparison.
 
     Args:
-        out_dir: Folder for the runs; the same call goes on with them.
+        out_dir: Folder for the runs; the same call resumes them.
         selectors: Specifications of the selectors. If one of them needs contributions, the worlds have a validation
             share at the server (`validated`), for all selectors of the run.
         worlds: Names of worlds; all if empty.
-        trials: Trials in each world, each with a draw of its own; within one all selectors share world and luck.
+        trials: Trials in each world, each with its own draw; within a trial all selectors share world and draws.
         slots: T.
         seed: The one seed.
         workers: Processes to spread the worlds over; one for each core if None. It changes no figure.
@@ -137,7 +137,7 @@ def bench_users(
 
 
 def judge_worlds(runs: Mapping[str, Measured], selectors: Sequence[str]) -> UsersBenchmark:
-    """Sum up what selectors did in some of the users' worlds.
+    """Summarise the figures of selectors in some of the users' worlds.
 
     Args:
         runs: World -> the measures of its run, in which all selectors and the baselines play; at least one.
@@ -160,7 +160,7 @@ def judge_worlds(runs: Mapping[str, Measured], selectors: Sequence[str]) -> User
 
 @dataclass(frozen=True)
 class _Game:
-    """What is played in every world; goes to worker processes."""
+    """The runs of all worlds; sent to worker processes."""
 
     out_dir: Path
     texts: tuple[str, ...]

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect._front import load_source
-from fedelect._progress import TerminalBar
 from fedelect.atlas import (
     LIMIT,
     Atlas,
@@ -25,6 +24,7 @@ from fedelect.atlas import (
     table_truth,
 )
 from fedelect.cli.console import make_console
+from fedelect.cli.long_jobs import AllowLarge, show_progress
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.scenario import Dataset
@@ -55,12 +55,7 @@ def build(
         typer.Option(help="Processes that train; one for each core if left out. The atlas is the same for any number."),
     ] = None,
     limit: Annotated[int, typer.Option(help="Most cohorts to train.")] = LIMIT,
-    allow_large: Annotated[
-        bool,
-        typer.Option(
-            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
-        ),
-    ] = False,
+    allow_large: AllowLarge = False,
 ) -> None:
     """Train every cohort of a scenario with a cold start, and the best of them again.
 
@@ -73,17 +68,10 @@ def build(
             f"{scenario!r} is an atlas already; give a preset or the path of a scenario .toml file"
         )
     plan = AtlasPlan(config=config, seed=seed, seeds=seeds, contenders=contenders, fresh=fresh, losses=losses)
-    bar = TerminalBar(f"atlas of {config.name}", "trainings", console)
     command = shlex.join(["fedelect", *sys.argv[1:]])
     options: dict[str, Any] = {"engine": engine, "workers": workers, "limit": limit, "allow_large": allow_large}
-    try:
-        atlas = build_atlas(plan, source, out, command=command, progress=bar.show, **options)
-    except KeyboardInterrupt:
-        bar.stop()
-        console.print("stopped; give the same command again to go on", highlight=False)
-        raise typer.Exit(130) from None
-    finally:
-        bar.stop()
+    with show_progress(f"atlas of {config.name}", "trainings", console) as progress:
+        atlas = build_atlas(plan, source, out, command=command, progress=progress, **options)
     _print(atlas, out, console)
 
 

@@ -27,7 +27,7 @@ QUICK = ("r-lossy-N12-K4", "paper")
 """The worlds of the bare command: a small and noisy one, and the paper's."""
 
 
-def _shipped() -> dict[str, Path]:
+def _list_shipped() -> dict[str, Path]:
     """Every world that comes with fedelect: name -> its atlas."""
     return shipped_worlds() | {"paper": shipped_atlases()["paper"]}
 
@@ -49,7 +49,7 @@ def selectors(
     world: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"A world that comes with fedelect: {', '.join(_shipped())}; may be given several times. "
+            help=f"A world that comes with fedelect: {', '.join(_list_shipped())}; may be given several times. "
             f"{' and '.join(QUICK)} if left out."
         ),
     ] = None,
@@ -71,7 +71,7 @@ def selectors(
     12 settings, but the design of our own had more attention (docs/SELECTORS.md).
     """
     console = make_console()
-    chosen = _chosen(atlases or [], world or [], full)
+    chosen = _choose_atlases(atlases or [], world or [], full)
     if out is not None:
         make_room(out)
     rankings = []
@@ -100,8 +100,8 @@ def selectors(
         write_figures(out, figures, console)
 
 
-def _chosen(atlases: list[Path], worlds: list[str], full: bool) -> list[Path]:
-    shipped = _shipped()
+def _choose_atlases(atlases: list[Path], worlds: list[str], full: bool) -> list[Path]:
+    shipped = _list_shipped()
     for name in worlds:
         if name not in shipped:
             raise ConfigurationError(f"there is no world {name!r} with fedelect; there are {', '.join(shipped)}")
@@ -131,7 +131,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
     )
     table.add_column("selector", overflow="fold", min_width=names)
     for name, cells in columns.items():
-        table.add_column(_headed(name), justify="right", no_wrap=True, min_width=_widest(name, cells))
+        table.add_column(_wrap_head(name), justify="right", no_wrap=True, min_width=_widest(name, cells))
     for place, (row, label) in enumerate(zip(ranking.rows, labels, strict=True)):
         dim = "dim" if row.role != "selector" else None
         table.add_row(label, *(cells[place] for cells in columns.values()), style=dim)
@@ -160,12 +160,12 @@ def _columns(ranking: Ranking) -> dict[str, list[str]]:
     }
 
 
-def _headed(name: str) -> str:
+def _wrap_head(name: str) -> str:
     return name.replace("_", "\n", 1)
 
 
 def _widest(name: str, cells: list[str]) -> int:
-    return max(len(line) for text in (_headed(name), *cells) for line in text.split("\n"))
+    return max(len(line) for text in (_wrap_head(name), *cells) for line in text.split("\n"))
 
 
 def _width(columns: dict[str, list[str]], names: int) -> int:
@@ -195,7 +195,7 @@ def _title(ranking: Ranking) -> str:
 
 def _caption(ranking: Ranking, missing: list[str]) -> str:
     best = "the best in the table" if ranking.optimum_exact else "the optimum"
-    narrow = ", ".join(_headed(name).replace("\n", " ") for name in missing)
+    narrow = ", ".join(_wrap_head(name).replace("\n", " ") for name in missing)
     return (
         f"± 95 % interval over trials. Gaps: how far what is elected is worth less than {best}, in the last tenth "
         f"of the slots and in all. Slots to 2 %: {ranking.slots} in trials that never got there; beside it, how many "

@@ -10,11 +10,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from fedelect._progress import TerminalBar
 from fedelect._version import __version__
 from fedelect.bench import CLAIM_TRIALS, USER_WORLDS, UsersBenchmark, Verdict, bench_users
 from fedelect.cli.console import make_console
 from fedelect.cli.figures_file import make_room, plain, write_figures
+from fedelect.cli.long_jobs import show_progress
 from fedelect.cli.tables import LONGEST_NAME
 from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
@@ -49,8 +49,7 @@ def users(
     console = make_console()
     if out is not None:
         make_room(out)
-    bar = TerminalBar("users' worlds", "worlds", console)
-    try:
+    with show_progress("users' worlds", "worlds", console) as progress:
         found = bench_users(
             out_dir,
             selectors=selector or (AUTO,),
@@ -58,14 +57,8 @@ def users(
             trials=trials,
             seed=seed,
             workers=workers,
-            progress=bar.show,
+            progress=progress,
         )
-    except KeyboardInterrupt:
-        bar.stop()
-        console.print("stopped; give the same command again to go on", highlight=False)
-        raise typer.Exit(130) from None
-    finally:
-        bar.stop()
     print_worlds(found, console)
     print_verdicts(found, console)
     console.print(f"runs: {out_dir}; fedelect report shows one of them", highlight=False, soft_wrap=True)

@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 
 from fedelect._front import simulate
-from fedelect._progress import make_bar
 from fedelect._run import Run
 from fedelect.cli.console import make_console
+from fedelect.cli.long_jobs import AllowLarge, show_progress
 from fedelect.cli.look import serve_live
 from fedelect.cli.tables import print_summary
 from fedelect.federation import DEFAULT_ENGINE
@@ -62,12 +62,7 @@ def run(
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Show the run on a local web page while it goes on.")] = False,
     live_port: Annotated[int | None, typer.Option(help="Port of that page, 0 for any free one.")] = None,
-    allow_large: Annotated[
-        bool,
-        typer.Option(
-            "--allow-large", help="Go on although it would take more than half of the memory or 30 days of one core."
-        ),
-    ] = False,
+    allow_large: AllowLarge = False,
 ) -> None:
     """Simulate a scenario: train, let the clients judge, let the selectors decide, record every slot.
 
@@ -97,12 +92,6 @@ def run(
 def simulate_here(console: Console, scenario: str, **options: Any) -> Run:
     """Call `fedelect.simulate` under a bar on `console`, and note the command line; Ctrl-C ends with code 130."""
     framework = str(options.get("framework", "fa")).upper()
-    bar = make_bar(f"{Path(scenario).stem}, FL&{framework}", "replica-slots", console)
-    try:
-        return simulate(scenario, progress=bar.show, command=shlex.join(["fedelect", *sys.argv[1:]]), **options)
-    except KeyboardInterrupt:
-        bar.stop()
-        console.print("stopped; give the same command again to go on", highlight=False)
-        raise typer.Exit(130) from None
-    finally:
-        bar.stop()
+    command = shlex.join(["fedelect", *sys.argv[1:]])
+    with show_progress(f"{Path(scenario).stem}, FL&{framework}", "replica-slots", console) as progress:
+        return simulate(scenario, progress=progress, command=command, **options)

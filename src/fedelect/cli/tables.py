@@ -43,7 +43,7 @@ def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
     )
     shown = [number for number, name in enumerate(block.columns) if name not in missing]
     for number in shown:
-        heading = Text(_headed(block.columns[number]))
+        heading = Text(_wrap_head(block.columns[number]))
         if number:
             table.add_column(heading, justify="right", no_wrap=True)
         else:
@@ -60,13 +60,13 @@ def _width(block: Block, missing: Sequence[str]) -> int:
     width = 0
     for number, name in enumerate(block.columns):
         widest = max(
-            len(line) for text in (_headed(name), *(row[number] for row in block.cells)) for line in text.split("\n")
+            len(line) for text in (_wrap_head(name), *(row[number] for row in block.cells)) for line in text.split("\n")
         )
         width += 0 if name in missing else 3 + (widest if number else min(widest, LONGEST_NAME))
     return width
 
 
-def _headed(name: str) -> str:
+def _wrap_head(name: str) -> str:
     """Break a long head in two lines."""
     for part in (" slot", " best", " (", " random", " end", " bytes"):
         name = name.replace(part, "\n" + part.strip(" "), 1) if "\n" not in name else name

@@ -128,10 +128,10 @@ def student_t_quantile(probability: float, degrees: int) -> float:
     if probability < 0.5:
         return -student_t_quantile(1.0 - probability, degrees)
     central = 2.0 * probability - 1.0
-    return _expanded(probability, degrees) if degrees > _SERIES_LIMIT else _bisected(central, degrees)
+    return _expand(probability, degrees) if degrees > _SERIES_LIMIT else _bisect(central, degrees)
 
 
-def _bisected(central: float, degrees: int) -> float:
+def _bisect(central: float, degrees: int) -> float:
     # In the angle theta = atan(t / sqrt(degrees)) the search interval is bounded, whatever the tail.
     low, high = 0.0, math.pi / 2.0
     for _ in range(80):
@@ -156,7 +156,7 @@ def _probability_within(theta: float, degrees: int) -> float:
     return (theta + total) * 2.0 / math.pi if odd else total
 
 
-def _expanded(probability: float, degrees: int) -> float:
+def _expand(probability: float, degrees: int) -> float:
     z = statistics.NormalDist().inv_cdf(probability)
     first = (z**3 + z) / 4.0
     second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0

@@ -20,8 +20,9 @@ ASKED: frozenset[Signal] = frozenset({"reward", "opinions"}) | REPORTED
 """Those of them that clients give when they are asked to evaluate."""
 
 
-def new_run_folder(parent: Path = Path("fedelect-runs")) -> Path:
-    """Return the path of a new run folder: the next number in `parent`, below the current folder."""
+def new_run_folder() -> Path:
+    """Return the path of a new run folder: the next number in `fedelect-runs`, below the current folder."""
+    parent = Path("fedelect-runs")
     taken = [int(entry.name) for entry in parent.iterdir() if entry.name.isdecimal()] if parent.is_dir() else []
     return (parent / f"{max(taken, default=0) + 1:03d}").absolute()
 

@@ -62,7 +62,7 @@ class InnerStrategy:
         return read_setting(self.strategy, name, default)
 
     @contextlib.contextmanager
-    def hooked(self, hooks: Hooks) -> Iterator[None]:
+    def replace_hooks(self, hooks: Hooks) -> Iterator[None]:
         """Put other hooks in the place of its own, on the instance, while the block runs."""
         own = vars(self.strategy)
         before = {name: own[name] for name in HOOKS if name in own}
@@ -75,7 +75,7 @@ class InnerStrategy:
             own.update(before)
 
     @contextlib.contextmanager
-    def choosing_all(self, kind: str) -> Iterator[None]:
+    def choose_all(self, kind: str) -> Iterator[None]:
         """Let the strategy take every node it is shown, whatever its fractions and minimums say.
 
         Args:

@@ -78,14 +78,14 @@ class OpinionPrivacy:
 
     def example_level(self, examples: int) -> float:
         """Epsilon of all releases for one example: at most `epsilon`, computed from the noise that is added."""
-        return _spent(self._scale(examples), 1.0 / examples, self.releases, self.delta)
+        return _compute_epsilon(self._scale(examples), 1.0 / examples, self.releases, self.delta)
 
     def client_level(self, examples: int) -> float:
         """Epsilon of all releases, at the same delta, for a client's whole evaluation set at once.
 
         This is what the noise says about whether the client's data as a whole can be told: usually nothing much.
         """
-        return _spent(self._scale(examples), 1.0, self.releases, self.delta)
+        return _compute_epsilon(self._scale(examples), 1.0, self.releases, self.delta)
 
     def _scale(self, examples: float) -> float:
         if not (1 <= examples <= 1e12 and examples == int(examples)):
@@ -111,7 +111,7 @@ def _gaussian(scale: float) -> Any:
 _LARGEST_COST = 200.0
 
 
-def _spent(scale: float, sensitivity: float, releases: int, delta: float) -> float:
+def _compute_epsilon(scale: float, sensitivity: float, releases: int, delta: float) -> float:
     """Epsilon at `delta` of `releases` Gaussian releases.
 
     Under zero-concentrated privacy the costs (sensitivity / scale)^2 / 2 add up, so `releases` of them cost what one

@@ -115,7 +115,7 @@ class Rounds:
         trained.failures |= {client: NOT_CONNECTED for client in trained.arrivals if client not in there}
         if not there:
             return self.grid.expect({})
-        with self.inner.choosing_all("train"):
+        with self.inner.choose_all("train"):
             view = ChosenNodes(self.grid, list(there.values()))
             wanted = list(self.inner.configure_train(server_round, trained.model, config, view))
         if not wanted:
@@ -287,7 +287,7 @@ class Rounds:
         self, server_round: int, slot: int, model: ArrayRecord, config: ConfigRecord, there: Mapping[ClientId, int]
     ) -> dict[ClientId, Message]:
         """Return the inner strategy's messages to evaluate the model that was trained in `slot`."""
-        with self.inner.choosing_all("evaluate"):
+        with self.inner.choose_all("evaluate"):
             view = ChosenNodes(self.grid, list(there.values()))
             wanted = list(self.inner.configure_evaluate(server_round, model, config, view))
         if not wanted:  # a strategy without federated evaluation; who decides needs it all the same

@@ -95,7 +95,7 @@ class RunLoop:
         self._initial = initial
         if self._replayed:
             LOG.info("rounds 1 to %d are finished: they are replayed from the save, without messages", self._replayed)
-        with self._rounds.inner.hooked(self):
+        with self._rounds.inner.replace_hooks(self):
             result = begin(self.evaluate if self._evaluate_fn is not None else None)
             self._close_slot()
         self._finish_source(self._model or initial)

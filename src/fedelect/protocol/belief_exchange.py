@@ -92,7 +92,7 @@ class BeliefExchange:
     @property
     def belief(self) -> float:
         """P(up), once all rounds are done."""
-        return float(belief_up(np.array(self._field), np.array(_in_order(_filled(self._now)))))
+        return float(belief_up(np.array(self._field), np.array(_in_order(_fill(self._now)))))
 
     @property
     def residual(self) -> float:
@@ -105,7 +105,7 @@ class BeliefExchange:
             if self.round == self._rounds:
                 self.done = True
             else:
-                outgoing += self._next_round(_filled(self._now))
+                outgoing += self._next_round(_fill(self._now))
                 self._now, self._ahead = self._ahead, [math.nan] * len(self._neighbours)
         return outgoing
 
@@ -119,7 +119,7 @@ class BeliefExchange:
         return [(self.round, n, value) for n, value in zip(self._neighbours, self._sent.tolist(), strict=True)]
 
 
-def _filled(messages: list[float]) -> list[float]:
+def _fill(messages: list[float]) -> list[float]:
     return [0.0 if math.isnan(message) else message for message in messages]
 
 

@@ -161,11 +161,11 @@ def cohort_worth(values: Mapping[int, SignedValue | None], clients: int) -> floa
 
 def _by_set(sets: CohortStatistics, config: PeerConfig, slot: int, eligible: Ints) -> Election:
     evidence = tuple(part.tobytes() for part in sets.evidence())
-    return _elected(evidence, config, slot, tuple(eligible.tolist()))
+    return _elect(evidence, config, slot, tuple(eligible.tolist()))
 
 
 @functools.lru_cache(maxsize=8)  # the search is slow; simulated peers share its result
-def _elected(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligible: tuple[int, ...]) -> Election:
+def _elect(evidence: tuple[bytes, ...], config: PeerConfig, slot: int, eligible: tuple[int, ...]) -> Election:
     cohorts = np.frombuffer(evidence[0], dtype=np.int64).reshape(-1, config.settings.budget)
     means, weights, scatter, noise = (np.frombuffer(part) for part in evidence[1:])
     return elect_set(

@@ -108,11 +108,11 @@ class Flood:
                 due[item] = self.round
             elif since < heard:  # it ended that round, for which it needed our message
                 del due[item]
-        return self._signed(due)
+        return self._sign(due)
 
     def repeat(self, neighbour: int) -> tuple[Relayed, ...]:
         """Entries of a repeated message: also those that `neighbour` lacks only if it has given this peer up."""
-        return self._signed(item for item in self._held if item not in self._shown[neighbour])
+        return self._sign(item for item in self._held if item not in self._shown[neighbour])
 
     def latest_round(self, neighbour: int) -> int:
         """The latest round that `neighbour` has sent; 0 if none."""
@@ -165,7 +165,7 @@ class Flood:
                 if not held.signed and item not in self._shown[neighbour]:
                     due[item] = 0
 
-    def _signed(self, items: Iterable[_Item]) -> tuple[Relayed, ...]:
+    def _sign(self, items: Iterable[_Item]) -> tuple[Relayed, ...]:
         """The entries, with this peer's signature to those that it took in in an earlier window."""
         sent = []
         for item in items:

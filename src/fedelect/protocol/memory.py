@@ -124,7 +124,7 @@ class Memory:
 
     def claim_fault(self, value: SignedValue) -> str | None:
         """Why signing `value` would prove misbehaviour, or None."""
-        fault = value.fault() or self._unearned(value)
+        fault = value.fault() or self._find_unearned(value)
         before = self._own
         if fault is None and before is not None and before.slot < value.slot:
             elections = self.chain.elections_between(self._client, before.previous, value.previous)
@@ -156,7 +156,7 @@ class Memory:
         if not isinstance(entry, SignedValue):
             self._check_proof(entry, previous)
             return
-        fault = self._unearned(entry)
+        fault = self._find_unearned(entry)
         if fault is not None:
             raise RemoteProtocolError(f"a value of client {entry.client} cannot be: {fault}")
         if not self._verifier.verify(self._config.keys[entry.client], entry.content, entry.signature):
@@ -215,7 +215,7 @@ class Memory:
     def _check_proof(self, proof: Proof, previous: bytes) -> None:
         check_proof(proof, config=self._config, verifier=self._verifier, chain=self.chain, previous=previous)
 
-    def _unearned(self, value: SignedValue) -> str | None:
+    def _find_unearned(self, value: SignedValue) -> str | None:
         if math.isnan(value.mean):
             return None
         if self._config.settings.rule == "bp-gp":

@@ -68,7 +68,7 @@ def _open(stays: State, *, caught_up: State, **moves: State) -> Mapping[Event, S
     }
 
 
-def _closed(stays: State) -> Mapping[Event, State]:
+def _close(stays: State) -> Mapping[Event, State]:
     moves = {Event.BEGIN_SLOT: State.EXCHANGING, Event.RESEND_DEADLINE: stays, Event.SLOT_DEADLINE: stays}
     return moves | _links(stays)
 
@@ -85,8 +85,8 @@ TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
         State.SETTLED: _open(State.SETTLED, caught_up=State.SETTLED, PROPOSE=State.FLOODING),
         State.FLOODING: _open(State.FLOODING, caught_up=State.SETTLED, FROZEN=State.CERTIFYING, TOO_FEW=State.SKIPPED),
         State.CERTIFYING: _open(State.CERTIFYING, caught_up=State.CERTIFYING),
-        State.DECIDED: _closed(State.DECIDED),
-        State.SKIPPED: _closed(State.SKIPPED),
+        State.DECIDED: _close(State.DECIDED),
+        State.SKIPPED: _close(State.SKIPPED),
     }
 )
 """state -> event -> next state."""

@@ -124,7 +124,7 @@ class RunFollower:
                 record = decode_record(content)
                 self._check(record)
             except (*UNREADABLE, RunError) as error:
-                raise damaged_line(self._file, self._line + 1, error, self.header) from error
+                raise describe_damaged_line(self._file, self._line + 1, error, self.header) from error
             slots = self._seen.setdefault((record.selector, record.trial), set())
             if record.slot in slots:
                 raise RunError(
@@ -137,7 +137,7 @@ class RunFollower:
             yield Place(start, self._end), record
 
 
-def damaged_line(file: Path, number: int, error: Exception, header: RunHeader) -> RunError:
+def describe_damaged_line(file: Path, number: int, error: Exception, header: RunHeader) -> RunError:
     """Describe a damaged line of slots.jsonl: which, why, and what to do."""
     repeated = "delete this line and all after it and give the same command again, which plays those slots again"
     remedy = repeated if header.source == "simulator" else "run again in a new folder"

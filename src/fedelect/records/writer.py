@@ -29,7 +29,7 @@ from fedelect.records.codec import (
 )
 from fedelect.records.files import TEMPORARY_SUFFIX, as_run_error, replace_file, sync_folder
 from fedelect.records.lock import FolderLock
-from fedelect.records.reader import RunFollower, damaged_line, follow_run
+from fedelect.records.reader import RunFollower, describe_damaged_line, follow_run
 from fedelect.records.run_folder import CHECKPOINT_NAME, HEADER_NAME, LOCK_NAME, SLOTS_NAME, Checkpoint, CheckpointStore
 from fedelect.records.schema import RunHeader, SlotRecord
 
@@ -246,7 +246,7 @@ class RunWriter:
             raise as_run_error("read", self._slots_path, error) from error
         except (*UNREADABLE, RunError, ValueError) as error:
             number = 1 + sum(one < offset for slots in self._offsets.values() for one in slots.values())
-            raise damaged_line(self._slots_path, number, error, self._header) from error
+            raise describe_damaged_line(self._slots_path, number, error, self._header) from error
 
     def _write(self, payload: bytes) -> None:
         rest = memoryview(payload)

@@ -201,13 +201,13 @@ class _FramesAccumulator:
         self._members[trial, column, :elected] = record.cohort
         self._arrivals[trial, column, :elected] = record.arrivals
         if record.opinions is not None:
-            self._opinions[trial, column] = self._shown(to_array(record.opinions))
+            self._opinions[trial, column] = self._thin(to_array(record.opinions))
         if record.beliefs is not None:
             if self._beliefs is None:
                 self._beliefs = np.full(self._opinions.shape, np.nan)
-            self._beliefs[trial, column] = self._shown(to_array(record.beliefs))
+            self._beliefs[trial, column] = self._thin(to_array(record.beliefs))
 
-    def _shown(self, values: Floats) -> Floats:
+    def _thin(self, values: Floats) -> Floats:
         return values if self._all_clients else values[self._thinning.map_clients]
 
     def result(self, columns: int) -> Frames:

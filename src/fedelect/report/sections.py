@@ -79,7 +79,7 @@ def _warnings(analysis: RunAnalysis) -> str:
     ):
         if count:
             warnings.append(f"{count:,} {'slot was' if count == 1 else 'slots were'} {what}.")
-    warnings += [*_noise(analysis.run), *_told_otherwise(analysis.run)]
+    warnings += [*_noise(analysis.run), *_explain_average(analysis.run)]
     if analysis.run.told_gains:
         warnings.append(
             "Selectors were told what a slot gained against what was to be expected (0.5 + gain), not the average "
@@ -101,7 +101,7 @@ def _noise(run: RunData) -> list[str]:
     return [text]
 
 
-def _told_otherwise(run: RunData) -> list[str]:
+def _explain_average(run: RunData) -> list[str]:
     if not run.told_otherwise:
         return []
     slots = sum(run.told_otherwise.values())

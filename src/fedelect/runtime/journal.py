@@ -129,7 +129,7 @@ class Journal:
             entry, end = _entry_at(content, place)
             if entry is None:
                 if not _is_torn(content[place:]):
-                    raise self._damaged(place)
+                    raise self._describe_damage(place)
                 break
             self._take(entry, place)
             place = end
@@ -145,9 +145,9 @@ class Journal:
             elif entry[:1] == _BATCH_KIND:
                 self.records += [decode_record(content) for content in _parts(entry[1:])]
             else:
-                raise self._damaged(place)
+                raise self._describe_damage(place)
         except (struct.error, RemoteProtocolError) as error:
-            raise self._damaged(place) from error
+            raise self._describe_damage(place) from error
 
     def _forgotten(self, length: int) -> StateError:
         what = f"has {length} bytes, of which {self._length} are sound" if length else "is gone"
@@ -156,7 +156,7 @@ class Journal:
             f"not vote: restore the file, or enrol the client anew with a fresh key"
         )
 
-    def _damaged(self, place: int) -> StateError:
+    def _describe_damage(self, place: int) -> StateError:
         return StateError(
             f"{self._path} is damaged at byte {place}; a peer that has forgotten what it signed must not vote: "
             f"restore the file, or enrol the client anew with a fresh key"

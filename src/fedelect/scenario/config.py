@@ -240,7 +240,9 @@ class ScenarioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def _check_sizes(config: ScenarioConfig) -> None:
     if config.budget > config.clients:
-        raise BudgetError(f"budget: got {config.budget}; allowed: {allowed('budget')}, which is {config.clients}")
+        raise BudgetError(
+            f"budget: got {config.budget}; allowed: {describe_allowed('budget')}, which is {config.clients}"
+        )
     data, channel = config.data, config.channel
     if data.iid_clients > config.clients:
         raise _wrong("data.iid_clients", data.iid_clients, f"; clients = {config.clients}")
@@ -283,7 +285,7 @@ def _check_topology(config: ScenarioConfig) -> None:
 
 
 def _wrong(key: str, got: object, also: str = "") -> ConfigurationError:
-    return ConfigurationError(f"{key}: got {got}; allowed: {allowed(key)}{also}")
+    return ConfigurationError(f"{key}: got {got}; allowed: {describe_allowed(key)}{also}")
 
 
 def field_meta(owner: type, name: str) -> Meta | None:
@@ -300,7 +302,7 @@ def table_type(owner: type, name: str) -> type[Struct] | None:
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Struct)), None)
 
 
-def allowed(key: str) -> str:
+def describe_allowed(key: str) -> str:
     """Allowed values of a dotted key of the scenario, in words, such as "a whole number >= 1"."""
     *tables, name = re.sub(r"\[[^]]*\]", "", key).split(".")
     meta = field_meta(_find_table(tables), name)
@@ -336,4 +338,4 @@ def explain_refusal(error: msgspec.ValidationError, given: dict[str, Any], prefi
     for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", key):
         got = got[name] if name else got[int(index)]
     shown = repr(got) if len(repr(got)) <= 80 else f"{repr(got)[:77]}..."
-    return ConfigurationError(f"{key}: got {shown}; allowed: {allowed(key)}")
+    return ConfigurationError(f"{key}: got {shown}; allowed: {describe_allowed(key)}")

@@ -241,7 +241,7 @@ def _is_on_record(writer: RunWriter, save: TrialSave) -> bool:
     return all(slots <= writer.recorded(label, save.trial) for label in writer.header.labels)
 
 
-def _untrained(worlds: Iterable[Scenario], engine: Engine, opinion: OpinionFunction) -> list[float | None]:
+def _judge_untrained(worlds: Iterable[Scenario], engine: Engine, opinion: OpinionFunction) -> list[float | None]:
     """For each world, the mean opinion of the untrained model; None where nobody has one."""
     means = []
     for world in worlds:
@@ -272,7 +272,7 @@ def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) ->
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
     world = build_world(plan.config, source)
     redrawn = (build_world(plan.config, source, draw=draw) for draw in range(1, plan.draw(plan.trials - 1) + 1))
-    untrained = _untrained(itertools.chain([world], redrawn), engine, load_opinion_for(plan.config, source))
+    untrained = _judge_untrained(itertools.chain([world], redrawn), engine, load_opinion_for(plan.config, source))
     return RunHeader(
         source="simulator",
         engine=engine.name,

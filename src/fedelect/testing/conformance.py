@@ -17,7 +17,7 @@ import numpy as np
 from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, SelectorSpec
-from fedelect.testing.requirements import ConformanceError, refused, require, require_cohort, through_json
+from fedelect.testing.requirements import ConformanceError, require, require_cohort, require_refusal, through_json
 from fedelect.testing.sample_feedback import feedback_by_worth, noisy_extra, noisy_feedback, noisy_reports
 from fedelect.vocabulary import SIGNALS, Cohort, Feedback, Floats, Selection, Signal
 
@@ -58,7 +58,7 @@ def _as_factory(selector: type[AbstractSelector] | str) -> Factory:
     return lambda clients, budget, seed: spec.build(clients=clients, budget=budget, seed=seed)
 
 
-def _named(check: Check) -> Check:
+def _name_errors(check: Check) -> Check:
     """Let errors of a check name it, whatever the selector raises."""
     name = check.__name__.removeprefix("check_").replace("_", " ")
 
@@ -94,11 +94,11 @@ def selector_checks() -> list[Check]:
     ]
 
 
-@_named
+@_name_errors
 def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> str:
     """Every cohort is a sorted tuple of `budget` distinct clients, and slots count from 1."""
     for clients, budget in ((CLIENTS, BUDGET), (6, 6), (1, 1), (5, 1)):
-        selector = _built(factory, clients, budget, seed=3)
+        selector = _build(factory, clients, budget, seed=3)
         for slot in range(1, SLOTS + 1):
             selection = selector.ask()
             require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
@@ -107,20 +107,20 @@ def check_cohorts_are_sorted_distinct_clients(factory: Factory) -> str:
     return f"Cohorts: K distinct clients, sorted, in {SLOTS} slots of (N, K) = (7, 3), (6, 6), (1, 1) and (5, 1)."
 
 
-@_named
+@_name_errors
 def check_an_open_ask_is_asked_again(factory: Factory) -> str:
     """With a selection open, `ask` returns it again, whichever clients are available."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=3)
+    selector = _build(factory, CLIENTS, BUDGET, seed=3)
     first = selector.ask()
     require(selector.ask() == first, "a second ask() before tell() gave another cohort")
     require(selector.ask(range(CLIENTS)) == first, "ask(available) with an ask open did not return the open ask")
     return "Open selection: ask() before tell() returns it again, with and without `available`."
 
 
-@_named
+@_name_errors
 def check_a_seed_repeats(factory: Factory) -> str:
     """The same seed and feedback give the same cohorts."""
-    first, second = (_cohorts(_built(factory, CLIENTS, BUDGET, seed=11), SLOTS) for _ in range(2))
+    first, second = (_cohorts(_build(factory, CLIENTS, BUDGET, seed=11), SLOTS) for _ in range(2))
     require(first == second, "the same seed and feedback gave different cohorts; draw from fedelect.seeds.stream")
     return f"Seed: the same seed and feedback give the same cohorts in {SLOTS} slots, N = {CLIENTS}, K = {BUDGET}."
 
@@ -136,10 +136,10 @@ print(json.dumps(_cohorts(kind.restore(json.load(sys.stdin)), SLOTS)))
 """
 
 
-@_named
+@_name_errors
 def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
     """A restored selector elects the same cohorts in another process with another hash seed."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=11)
+    selector = _build(factory, CLIENTS, BUDGET, seed=11)
     kind, state = type(selector), json.dumps(selector.state())
     if kind.__module__ == "__main__":
         return "Other process: not tried, for a class of a script or notebook cannot be imported; move it to a module."
@@ -158,10 +158,10 @@ def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
     return f"Other process: restored there, with another hash seed, it elects the same cohorts in {SLOTS} slots."
 
 
-@_named
+@_name_errors
 def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> str:
     """At every slot, with the ask open or closed, the state survives JSON and the twin goes on exactly."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     for _ in range(SLOTS):
         for _ in ("closed", "open"):
             twin = type(selector).restore(through_json(selector.state()))
@@ -176,41 +176,47 @@ def check_state_is_plain_json_and_goes_on_exactly(factory: Factory) -> str:
     return f"Restore: in each of {SLOTS} slots, before and after ask(), the state survives JSON and goes on exactly."
 
 
-@_named
+@_name_errors
 def check_stale_asks_are_refused(factory: Factory) -> str:
     """A repeated, forged or missing ask raises StaleSelectionError and changes nothing."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     old = selector.ask()
     selector.tell(old, noisy_feedback(old, CLIENTS))
-    refused(selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a repeated tell")
+    require_refusal(
+        selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a repeated tell"
+    )
     selection = selector.ask()
-    refused(selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a stale ask")
+    require_refusal(
+        selector, StaleSelectionError, lambda: selector.tell(old, noisy_feedback(old, CLIENTS)), "a stale ask"
+    )
     forged = Selection(selection.slot, tuple(range(CLIENTS - BUDGET, CLIENTS)), (0.123,))
-    refused(
+    require_refusal(
         selector, StaleSelectionError, lambda: selector.tell(forged, noisy_feedback(selection, CLIENTS)), "a forged ask"
     )
-    refused(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
+    require_refusal(selector, StaleSelectionError, lambda: selector.abandon(old), "abandoning a closed slot")
     selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return "Stale selections: a repeated, an old and a forged one are refused and change nothing."
 
 
-@_named
+@_name_errors
 def check_unfit_feedback_changes_nothing(factory: Factory) -> str:
     """Feedback of the wrong length or without a needed signal raises FeedbackError and changes nothing."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     selection = selector.ask()
     short = Feedback(opinions=np.full(CLIENTS - 1, 0.5), beliefs=np.ones(CLIENTS - 1), reward=0.5)
-    refused(selector, FeedbackError, lambda: selector.tell(selection, short), "feedback for too few clients")
+    require_refusal(selector, FeedbackError, lambda: selector.tell(selection, short), "feedback for too few clients")
     if selector.needs:
-        refused(selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs")
+        require_refusal(
+            selector, FeedbackError, lambda: selector.tell(selection, Feedback()), "feedback without what it needs"
+        )
     selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return "Unfit feedback: too few clients, or a needed signal missing, is refused and changes nothing."
 
 
-@_named
+@_name_errors
 def check_missing_opinions_are_accepted(factory: Factory) -> str:
     """A client that gives no opinion or has no belief does not stop the selector."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         selection = selector.ask()
         full = noisy_feedback(selection, CLIENTS)
@@ -226,15 +232,15 @@ def check_missing_opinions_are_accepted(factory: Factory) -> str:
     return f"Missing values: about 40 % of the clients silent in each of {SLOTS} slots."
 
 
-@_named
+@_name_errors
 def check_optional_signals_may_be_missing(factory: Factory) -> str:
     """The needed signals suffice; each signal that is used may be there, be missing, or come and go."""
-    first = _built(factory, CLIENTS, BUDGET, seed=5)
+    first = _build(factory, CLIENTS, BUDGET, seed=5)
     needs, uses = first.needs, sorted(first.uses)
     told = [(needs, needs), *((needs | {name}, needs | {name}) for name in uses), (needs, needs.union(uses))]
     told += [(needs.union(uses), needs.union(uses) - {name}) for name in uses]
     for even, odd in told:
-        selector = _built(factory, CLIENTS, BUDGET, seed=5)
+        selector = _build(factory, CLIENTS, BUDGET, seed=5)
         for slot in range(1, SLOTS + 1):
             selection = selector.ask()
             require_cohort(selection.cohort, CLIENTS, BUDGET)
@@ -251,15 +257,15 @@ def _only(signals: frozenset[Signal], full: Feedback) -> Feedback:
     return Feedback(**kept)
 
 
-@_named
+@_name_errors
 def check_only_available_clients_are_chosen(factory: Factory) -> str:
     """Cohorts come out of the available clients; too few of them is AvailabilityError and uses no slot."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         rng = stream(5, "conformance-available", slot)
         there = rng.permutation(CLIENTS)[: int(rng.integers(BUDGET, CLIENTS + 1))].tolist()
         few = there[: BUDGET - 1]
-        refused(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
+        require_refusal(selector, AvailabilityError, lambda few=few: selector.ask(few), "an ask with too few clients")  # type: ignore[misc]
         selection = selector.ask(there)
         require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
         require_cohort(selection.cohort, CLIENTS, BUDGET)
@@ -271,10 +277,10 @@ def check_only_available_clients_are_chosen(factory: Factory) -> str:
     return f"Availability: in {SLOTS} slots only available clients are elected, and too few of them are refused."
 
 
-@_named
+@_name_errors
 def check_candidates_may_report_before_an_ask(factory: Factory) -> str:
     """Candidates are available clients, named again when asked again; some may be silent, and nobody need be asked."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     if not selector.asks:
         require(selector.candidates() is None, "it names candidates but no signal in `asks`")
         return "Candidates: nobody is asked before an ask, for `asks` is empty."
@@ -300,10 +306,10 @@ def check_candidates_may_report_before_an_ask(factory: Factory) -> str:
     return f"Candidates: in {SLOTS} slots they report {asked} before the ask, some silent, in some slots nobody asked."
 
 
-@_named
+@_name_errors
 def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
     """After `abandon` the next ask has the next slot number."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         selection = selector.ask()
         require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
@@ -314,10 +320,10 @@ def check_abandoned_slots_are_not_reused(factory: Factory) -> str:
     return f"Abandon: every third of {SLOTS} slots is abandoned, and its number not used again."
 
 
-@_named
+@_name_errors
 def check_skipped_slots_are_not_reused(factory: Factory) -> str:
     """After `skip` the next ask has the slot number after it, and a restored selector goes on exactly."""
-    selector = _built(factory, CLIENTS, BUDGET, seed=5)
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
     for slot in range(1, SLOTS + 1):
         if slot % 4 == 0:
             selector.skip()
@@ -325,15 +331,15 @@ def check_skipped_slots_are_not_reused(factory: Factory) -> str:
             continue
         selection = selector.ask()
         require(selection.slot == slot, f"slot {slot} was asked for as slot {selection.slot}")
-        refused(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
+        require_refusal(selector, StaleSelectionError, selector.skip, "a skip with a selection open")
         selector.tell(selection, noisy_feedback(selection, CLIENTS))
     return f"Skip: every fourth of {SLOTS} slots passes without an election, and its number is not used again."
 
 
-@_named
+@_name_errors
 def check_inputs_are_not_aliased(factory: Factory) -> str:
     """Changing arrays after they were passed to `tell` changes nothing."""
-    one, two = (_built(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
+    one, two = (_build(factory, CLIENTS, BUDGET, seed=5) for _ in range(2))
     for _ in range(SLOTS):
         selection = one.ask()
         require(two.ask() == selection, "changing an array after tell() changed the next cohort")
@@ -347,10 +353,10 @@ def check_inputs_are_not_aliased(factory: Factory) -> str:
     return f"Aliasing: arrays changed after tell() change nothing, in {SLOTS} slots."
 
 
-@_named
+@_name_errors
 def check_renaming_clients_changes_only_names(factory: Factory) -> str:
     """How often a client is elected depends on its worth, not on its number (over many seeds; 5 sigma)."""
-    if not _built(factory, 6, 2, seed=0).symmetric:
+    if not _build(factory, 6, 2, seed=0).symmetric:
         return "Renaming: not tried, the selector says `symmetric = False`."
     seeds, names = 300, np.array([3, 5, 0, 4, 1, 2])
     counts = np.array([_selection_counts(factory, seed, np.arange(6)) for seed in range(seeds)])
@@ -370,7 +376,7 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
     """How often each client is elected in 8 slots of a world in which old client i is now called names[i]."""
     worth = np.empty(6)
     worth[names] = [0.9, 0.9, 0.5, 0.5, 0.1, 0.1]
-    selector = _built(factory, 6, 2, seed=seed)
+    selector = _build(factory, 6, 2, seed=seed)
     counts = np.zeros(6)
     for _ in range(8):
         selection = selector.ask()
@@ -379,7 +385,7 @@ def _selection_counts(factory: Factory, seed: int, names: Any) -> Floats:
     return counts
 
 
-def _built(factory: Factory, clients: int, budget: int, seed: int) -> AbstractSelector:
+def _build(factory: Factory, clients: int, budget: int, seed: int) -> AbstractSelector:
     selector = factory(clients, budget, seed)
     require(
         (selector.clients, selector.budget) == (clients, budget),

@@ -23,7 +23,7 @@ def through_json(state: dict[str, Any]) -> dict[str, Any]:
     return loaded
 
 
-def refused(selector: AbstractSelector, error: type[Exception], call: Callable[[], object], what: str) -> None:
+def require_refusal(selector: AbstractSelector, error: type[Exception], call: Callable[[], object], what: str) -> None:
     """Raise ConformanceError unless `call` raises `error` and leaves the selector as it was."""
     before = selector.state()
     try:

@@ -1,4 +1,4 @@
-"""A peer that lies, as a process: real runtime, TLS and keys of a member, but its own values are bent on the way out.
+"""A Byzantine peer as a process: real runtime, TLS and keys of a member, but its own values are bent on the way out.
 
 `PeerProcesses` starts it through `wrap`, which puts this file and a habit before the usual command:
 `python byzantine_peer.py HABIT python -c CODE FOLDER PATH...`. Of that only the folder and the import path are used.

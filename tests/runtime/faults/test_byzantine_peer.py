@@ -1,4 +1,4 @@
-"""A member that lies, as a real process with real keys: it is proven to have lied, left out, and holds nobody up."""
+"""A Byzantine member, as a real process with real keys: it is proven to have lied, left out, and holds nobody up."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ from fedelect.runtime.journal import Journal
 
 pytestmark = pytest.mark.integration
 
-LIAR = 4
+BYZANTINE = 4
 HONEST = [0, 1, 2, 3]
 SLOTS = 9
 
@@ -32,7 +32,7 @@ def proofs_of(folder: Path) -> list[Proof]:
 def test_a_member_that_lies_is_proven_excluded_and_holds_nobody_up(
     tmp_path: Path, habit: str, proof: type[Proof]
 ) -> None:
-    wraps = {LIAR: (sys.executable, byzantine_peer.__file__, habit)}
+    wraps = {BYZANTINE: (sys.executable, byzantine_peer.__file__, habit)}
     settings: dict[str, Any] = {
         "max_faulty": 1,
         "byzantine": True,
@@ -46,12 +46,12 @@ def test_a_member_that_lies_is_proven_excluded_and_holds_nobody_up(
             assert fed.finish(slot, HONEST) >= set(HONEST)
     cohorts = {one.slot: one.cohort for one in fed.server.chain.certificates}
     assert set(cohorts) == set(range(1, SLOTS + 1))
-    before = [slot for slot, cohort in cohorts.items() if LIAR in cohort]
+    before = [slot for slot, cohort in cohorts.items() if BYZANTINE in cohort]
     assert before and max(before) <= byzantine_peer.HONEST_SLOTS  # elected while it was honest, and never again
     said = [(client, notice.text) for client, notice in fed.heard if isinstance(notice, Trouble)]
-    expected = f"client {LIAR} is proven to have lied: {proof.__name__}"
+    expected = f"client {BYZANTINE} is proven to have lied: {proof.__name__}"
     assert {client for client, text in said if text == expected} >= set(HONEST)
     assert not [text for _, text in said if "proven" in text and text != expected]  # nobody was framed
     for client in HONEST:
         (kept,) = proofs_of(fed.folders[client])
-        assert isinstance(kept, proof) and kept.client == LIAR
+        assert isinstance(kept, proof) and kept.client == BYZANTINE

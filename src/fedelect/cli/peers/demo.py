@@ -11,7 +11,7 @@ from rich.live import Live
 from fedelect._front import load_source, read_config
 from fedelect._imports import require_extras
 from fedelect.cli.console import make_console
-from fedelect.cli.peers.init import sized
+from fedelect.cli.peers.init import resize
 from fedelect.cli.tables import print_summary
 from fedelect.errors import ConfigurationError
 from fedelect.records import summary_table
@@ -32,7 +32,7 @@ def demo(
 
     This process plays the FL server: it trains, and learns each cohort from a certificate that it verifies.
     """
-    config = sized(read_config(scenario), clients, None)
+    config = resize(read_config(scenario), clients, None)
     data = {"sklearn": "lab"} if config.data.source == "digits" else {}
     require_extras("a federation of real peers", cryptography="peer", **data)
     from fedelect.cli.peers.view import PeersView

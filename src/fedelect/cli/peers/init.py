@@ -73,7 +73,7 @@ def init(
     from fedelect.runtime.identity import create_federation
     from fedelect.runtime.roster import couplings_for, settings_for
 
-    config = sized(read_config(scenario), clients, budget)
+    config = resize(read_config(scenario), clients, budget)
     topology = draw_topology(config.topology, config.clients, seed=config.seed)
     edges, couplings = couplings_for(_Linked(config, config.clients, topology.edges, topology.edge_lengths_km))
     roster = create_federation(
@@ -106,7 +106,7 @@ def init(
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def sized(config: ScenarioConfig, clients: int | None, budget: int | None) -> ScenarioConfig:
+def resize(config: ScenarioConfig, clients: int | None, budget: int | None) -> ScenarioConfig:
     """Return the scenario with another number of clients and budget."""
     number = config.clients if clients is None else clients
     iid = min(config.data.iid_clients, number)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.federation.linear.kernels import Array, compiled
+from fedelect.federation.linear.kernels import Array, compile_function
 from fedelect.federation.linear.layout import LANES
 from fedelect.federation.linear.vectors import add_rows, advance, lowest
 
@@ -18,7 +18,7 @@ _BLOCK = 80  # columns that go through an epoch together: a strip of the Gram ma
 _ONE = np.uint64(1)
 
 
-@compiled
+@compile_function
 def _list_bits(word: Any, positive: Any, start: int, picks: Array, weights: Array, at: int) -> int:
     while word:
         bit = lowest(word)
@@ -29,7 +29,7 @@ def _list_bits(word: Any, positive: Any, start: int, picks: Array, weights: Arra
     return at
 
 
-@compiled
+@compile_function
 def _stacked_epoch(
     gram: Array,
     sets: Array,
@@ -72,7 +72,7 @@ def _stacked_epoch(
                 violated[q, strip] = advance(scores_, here, sums_, at, rates[batch], positive[q % classes, strip])
 
 
-@compiled
+@compile_function
 def _settled_epochs(
     gram: Array,
     sets: Array,
@@ -110,7 +110,7 @@ def _settled_epochs(
                 violated[strip] = advance(scores, strip * LANES, sums_, at, rates[batch], positive[strip])
 
 
-@compiled
+@compile_function
 def hinge_by_gram(
     gram: Array,
     sets: Array,

@@ -19,7 +19,7 @@ _TILE = 512  # rows of a product that are made before they are dealt to their co
 _ONE = np.uint64(1)
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile on first call; cache on disk where a folder can be written."""
     try:
         made = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
@@ -28,7 +28,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast(Callable[..., Any], made)
 
 
-@compiled
+@compile_function
 def multiply(
     starts: Array,
     indices: Array,
@@ -70,7 +70,7 @@ def multiply(
         first += width
 
 
-@compiled
+@compile_function
 def batch_sets(orders: Array, batch: int) -> Array:
     """Members of each batch, as bits: orders (U, E, D) -> (U, E, batches, S)."""
     samples = orders.shape[2]
@@ -84,7 +84,7 @@ def batch_sets(orders: Array, batch: int) -> Array:
     return sets
 
 
-@compiled
+@compile_function
 def _softmax_slopes(scores: Array, label: int, slopes: Array) -> None:
     """Derivative of one sample's softmax loss by its scores (C,), into `slopes` (C,)."""
     highest, total = scores.max(), scores[0] * 0
@@ -96,7 +96,7 @@ def _softmax_slopes(scores: Array, label: int, slopes: Array) -> None:
     slopes[label] -= 1
 
 
-@compiled
+@compile_function
 def softmax_by_gram(
     gram: Array, orders: Array, follows: Array, labels: Array, batch: int, rates: Array, scores: Array, gains: Array
 ) -> None:
@@ -130,7 +130,7 @@ def softmax_by_gram(
                         add_rows(gram_, strip * samples * LANES, picks, weights[job, c], 0, length, scores_, at)
 
 
-@compiled
+@compile_function
 def primal_epochs(
     starts: Array,
     indices: Array,
@@ -173,7 +173,7 @@ def primal_epochs(
                         spread_row(model_, base, indices, values, starts[sample], starts[sample + 1], slopes_, at)
 
 
-@compiled
+@compile_function
 def _negative_slopes(scores: Array, label: int, rate: float, hinge: bool, slopes: Array) -> None:
     if hinge:
         for c in range(scores.size):

@@ -146,7 +146,7 @@ class TorchEngine:
         network, first = self._network(scenario)
         samples = {}
         with quiet_torch(self._device), torch.no_grad():
-            network.load(_fitting(model, first))
+            network.load(_fit_to(model, first))
             network.module.eval()
             for client in range(scenario.clients) if clients is None else clients.tolist():
                 scores = network.module(torch.tensor(scenario.train_inputs[client], device=self._device))
@@ -219,7 +219,7 @@ class TorchEngine:
         if not len(inputs):
             return torch.empty((0, scenario.classes))
         with quiet_torch(self._device), torch.no_grad():
-            network.load(_fitting(model, first))
+            network.load(_fit_to(model, first))
             network.module.eval()
             return torch.cat([network.module(piece) for piece in torch.split(inputs, SCORED_AT_ONCE)])
 
@@ -257,10 +257,10 @@ def _key(scenario: Scenario) -> _Key:
 def _start(job: Job, first: Model) -> Model:
     if not job.cohort:
         raise ConfigurationError("cohort: got no clients; a job needs at least one")
-    return first if job.start is None else _fitting(job.start, first)
+    return first if job.start is None else _fit_to(job.start, first)
 
 
-def _fitting(model: Model, first: Model) -> Model:
+def _fit_to(model: Model, first: Model) -> Model:
     if model.shape != first.shape or not np.isfinite(model).all():
         raise ConfigurationError(
             f"start: got a model of shape {model.shape}; the scenario needs finite numbers of shape {first.shape}"

@@ -40,7 +40,7 @@ class Authority:
     def generate(cls) -> "Authority":
         """Create a new authority."""
         key = ec.generate_private_key(ec.SECP256R1())
-        name = _named("fedelect federation CA")
+        name = _make_name("fedelect federation CA")
         usage = x509.KeyUsage(
             digital_signature=True,
             key_cert_sign=True,
@@ -105,7 +105,7 @@ class Authority:
         except ValueError:
             alternative = x509.DNSName(bare)
         until = self.certificate.not_valid_after_utc
-        builder = _builder(_named(name), self.certificate.subject, key.public_key(), valid_days, until)
+        builder = _builder(_make_name(name), self.certificate.subject, key.public_key(), valid_days, until)
         builder = builder.add_extension(x509.BasicConstraints(False, None), critical=True)
         builder = builder.add_extension(x509.SubjectAlternativeName([alternative]), critical=False)
         purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
@@ -133,7 +133,7 @@ def _builder(
     return builder.not_valid_after(end if until is None else min(end, until))
 
 
-def _named(name: str) -> x509.Name:
+def _make_name(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 

@@ -135,7 +135,7 @@ class Link(asyncio.Protocol):
         place, wait_s = 0, 0.0
         while wait_s <= 0.0 and len(self._buffer) - place >= _HEADER.size:
             kind, length = _HEADER.unpack_from(self._buffer, place)
-            if not self._allowed(kind, length):
+            if not self._allows(kind, length):
                 self.abort()
                 return
             end = place + _HEADER.size + length
@@ -149,7 +149,7 @@ class Link(asyncio.Protocol):
             self._transport.pause_reading()
             self._paused = self._loop.call_later(wait_s, self._resume)
 
-    def _allowed(self, kind: int, length: int) -> bool:
+    def _allows(self, kind: int, length: int) -> bool:
         if not self.greeted.done():
             return kind == _GREETING and length == len(_NAME) + len(self._owner.realm)
         return (kind == _FRAME and length <= self._owner.frame_limit) or (kind == _ALIVE and length == 0)

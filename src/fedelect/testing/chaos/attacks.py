@@ -84,7 +84,7 @@ class Attacker:
         if own is None:
             return message.entries
         if attack == "false beliefs":
-            boast = self._signed(replace(own, belief=1.0))
+            boast = self._sign(replace(own, belief=1.0))
             return tuple(replace(one, entry=boast) if one.entry == own else one for one in message.entries)
         rounds = self._config.flood_rounds
         first = rounds if attack == "releases at the end" else 1 + (message.slot + self._client) % rounds
@@ -94,7 +94,7 @@ class Attacker:
             return (*rest, self._chain(own, message, forged=attack == "forges chains")) if now else rest
         if attack not in ("second value to some", "proof to some") or not now:
             return message.entries
-        second = self._signed(replace(own, belief=0.5 if own.belief != 0.5 else 0.25))
+        second = self._sign(replace(own, belief=0.5 if own.belief != 0.5 else 0.25))
         shown = second if attack == "second value to some" else TwoValues(own, second)
         return (*message.entries, self._chain(shown, message))
 
@@ -124,5 +124,5 @@ class Attacker:
         turn = message.slot // self._config.flood_rounds % 3  # after all rounds, others
         return place == message.slot % 2 if turn == 2 else place % 2 == turn
 
-    def _signed(self, value: SignedValue) -> SignedValue:
+    def _sign(self, value: SignedValue) -> SignedValue:
         return replace(value, signature=self._keys[self._client].sign(value.content))

@@ -125,12 +125,12 @@ class ByzantineClient:
         if entry.client != self._client:
             return entry
         if behaviour == "two values":
-            return self._signed(replace(entry, belief=receiver / self._clients))
+            return self._sign(replace(entry, belief=receiver / self._clients))
         if behaviour == "out of range":
-            return self._signed(replace(entry, belief=float(self._rng.choice([2.0, -1.0, np.inf]))))
-        return self._signed(replace(entry, mean=float(self._rng.choice([0.0, 1.0, np.nan]))))
+            return self._sign(replace(entry, belief=float(self._rng.choice([2.0, -1.0, np.inf]))))
+        return self._sign(replace(entry, mean=float(self._rng.choice([0.0, 1.0, np.nan]))))
 
-    def _signed(self, value: SignedValue) -> SignedValue:
+    def _sign(self, value: SignedValue) -> SignedValue:
         return replace(value, signature=self._signer.sign(value.content))
 
     def _add_votes(self, behaviour: str, message: GossipMessage) -> list[Vote]:

@@ -1,7 +1,7 @@
-"""A member that lies, as a process: real runtime, TLS and keys, but `ByzantineClient` alters all that it sends.
+"""A Byzantine member as a process: real runtime, TLS and keys, but `ByzantineClient` alters all that it sends.
 
 `PeerProcesses` starts it through `wrap`, which puts this file and a seed before the usual command:
-`python liar.py SEED python -c CODE FOLDER CONTROL PATH...`. Of that only the folder and the import path are used.
+`python byzantine_peer.py SEED python -c CODE FOLDER CONTROL PATH...`. Only the folder and the import path are used.
 """
 
 import sys
@@ -25,11 +25,11 @@ from fedelect.testing.chaos.byzantine import ByzantineClient
 
 
 class ListeningInbox(Inbox):
-    """Passes everything on, and lets the liar hear it."""
+    """Passes everything on, and lets the Byzantine client hear it."""
 
-    def __init__(self, inbox: Inbox, liar: ByzantineClient) -> None:
+    def __init__(self, inbox: Inbox, byzantine: ByzantineClient) -> None:
         super().__init__()
-        self._inbox, self._liar = inbox, liar
+        self._inbox, self._byzantine = inbox, byzantine
 
     def put(self, event: object) -> None:
         """See `Inbox`."""
@@ -38,7 +38,7 @@ class ListeningInbox(Inbox):
     def offer(self, frame: Frame) -> bool:
         """See `Inbox`."""
         with contextlib.suppress(RemoteProtocolError):
-            self._liar.observe(decode_message(frame.content))
+            self._byzantine.observe(decode_message(frame.content))
         return self._inbox.offer(frame)
 
     def charge(self, neighbour: int, cost: float) -> float:
@@ -51,15 +51,15 @@ class LyingLinks:
 
     def __init__(self, me: Identity, seed: int) -> None:
         self._links = transport_of(me)
-        self._liar = ByzantineClient(me.client, me.config, {me.client: me.signer}, rng=stream(seed, "liar"))
+        self._byzantine = ByzantineClient(me.client, me.config, {me.client: me.signer}, rng=stream(seed, "liar"))
 
     def start(self, inbox: Inbox) -> None:
         """See `Transport`."""
-        self._links.start(ListeningInbox(inbox, self._liar))
+        self._links.start(ListeningInbox(inbox, self._byzantine))
 
     def send(self, neighbour: int, frame: bytes) -> None:
         """See `Transport`."""
-        for message in self._liar.alter(decode_message(frame)):
+        for message in self._byzantine.alter(decode_message(frame)):
             self._links.send(message.receiver, encode(message))
 
     def close(self) -> None:

@@ -2,9 +2,12 @@
 
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("fedelect", derandomize=True, deadline=None, max_examples=100)
+# No test fails because the machine is slow: neither by a deadline for an example nor by one for drawing it.
+settings.register_profile(
+    "fedelect", derandomize=True, deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("fedelect")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: their Ctrl-C tests would wait for ever.
