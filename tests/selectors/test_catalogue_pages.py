@@ -37,6 +37,11 @@ def test_the_table_of_needs_is_that_of_the_classes(name: str) -> None:
     assert {signal for signal in re.split(r"[,\s]+", uses) if signal} == set(kind.uses)
 
 
+def test_the_table_of_costs_has_every_selector_at_both_sizes() -> None:
+    found = rows("LITERATURE.md", "What a decision costs")
+    assert [name for name, cells in found.items() if len(cells) == 5] == list(selector_classes())
+
+
 @pytest.mark.parametrize("name", published())
 def test_every_published_method_has_a_paragraph_and_says_how_faithful_it_is(name: str) -> None:
     assert name in rows("LITERATURE.md", "Fidelity")
