@@ -3,6 +3,7 @@
     python benchmarks/selectors.py            # all tables
     python benchmarks/selectors.py --quick    # small sizes only
     OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --asks     # only what an ask and a tell cost, all selectors
+    OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --page     # the same, and the table in docs/LITERATURE.md
 
 Times are wall clock on whatever machine this runs on; ratios are taken side by side in one run. Every size runs in a
 process of its own, whose peak memory includes Python and numpy. Others are measured if they are installed: pgmpy comes
@@ -25,6 +26,7 @@ import resource
 import time
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,8 @@ from fedelect.testing.sample_feedback import noisy_feedback
 SIZES = [(20, 5, 500), (100, 5, 500), (10_000, 50, 2000), (1_000_000, 100, 1000)]
 ASKED = [(100, 10, 60), (10_000, 50, 24)]
 MOST_MS = 50.0  # at N = 100, but for selectors that are slow by nature
+PAGE = Path(__file__).parents[1] / "docs" / "LITERATURE.md"
+BEGIN, END = "<!-- costs: begin -->", "<!-- costs: end -->"
 ENUMERATED = [(20, 5, 500), (40, 5, 500), (60, 5, 200)]
 
 
@@ -150,17 +154,49 @@ def ask_and_tell(name: str, clients: int, budget: int, slots: int) -> dict[str, 
     }
 
 
-def print_asks(sizes: list[tuple[int, int, int]]) -> None:
-    """Print what an ask and a tell of every selector cost."""
+Costs = dict[str, dict[str, Any]]
+"""Name of a selector -> what `ask_and_tell` found."""
+
+
+def print_asks(sizes: list[tuple[int, int, int]]) -> list[Costs]:
+    """Print what an ask and a tell of every selector cost; return it for each size."""
+    found = []
     for clients, budget, slots in sizes:
         print(f"\nAn ask and a tell, N = {clients}, K = {budget}, {slots} slots: median and worst processor time, ms")
-        slow = []
+        costs: Costs = {}
         for name in selector_classes():
-            got = in_a_process(ask_and_tell, name, clients, budget, slots)
+            costs[name] = got = in_a_process(ask_and_tell, name, clients, budget, slots)
             row = "".join(f"{got[column]:10.2f}" for column in ("ask", "worst_ask", "tell", "worst_tell"))
             print(f"{name:24}{row}", flush=True)
-            slow += [name] if max(got["ask"], got["tell"]) > MOST_MS else []
-        print(f"median above {MOST_MS:g} ms: {', '.join(slow) or 'none'}")
+        print(f"median above {MOST_MS:g} ms: {', '.join(slow_names(costs)) or 'none'}")
+        found.append(costs)
+    return found
+
+
+def slow_names(costs: Costs) -> list[str]:
+    """Selectors of which an ask or a tell takes longer than MOST_MS in the median."""
+    return [name for name, got in costs.items() if max(got["ask"], got["tell"]) > MOST_MS]
+
+
+def make_section(found: list[Costs]) -> str:
+    """What stands between the marks of the page: a table of all selectors at all sizes."""
+    columns = [f"N = {clients:,}, K = {budget}: {what}" for clients, budget, _ in ASKED for what in ("ask", "tell")]
+    lines = ["| method | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for name in selector_classes():
+        cells = [
+            f"{got[name][what]:.2f} ({got[name]['worst_' + what]:.2f})" for got in found for what in ("ask", "tell")
+        ]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    slow = [", ".join(f"`{name}`" for name in slow_names(costs)) or "none" for costs in found]
+    sizes = [f"N = {clients:,}" for clients, _, _ in ASKED]
+    said = "; ".join(f"at {size}: {names}" for size, names in zip(sizes, slow, strict=True))
+    return f"{BEGIN}\nMedian above {MOST_MS:g} ms {said}.\n\n" + "\n".join(lines) + f"\n{END}"
+
+
+def write_page(found: list[Costs]) -> None:
+    """Put the table into the page."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + make_section(found) + rest.partition(END)[2])
 
 
 def against_enumeration(clients: int, budget: int, slots: int) -> dict[str, Any]:
@@ -314,11 +350,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     parser.add_argument("--asks", action="store_true", help="only what an ask and a tell of every selector cost")
+    parser.add_argument("--page", action="store_true", help="the same, and put the table into docs/LITERATURE.md")
     options = parser.parse_args()
-    quick = options.quick
+    quick = options.quick and not options.page
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}\n")
-    print_asks(ASKED[: 1 if quick else None])
-    if options.asks:
+    found = print_asks(ASKED[: 1 if quick else None])
+    if options.page:
+        write_page(found)
+    if options.asks or options.page:
         return
     print()
     print("One ask + tell after the cold start (reading N opinions included)")

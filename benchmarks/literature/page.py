@@ -1,4 +1,4 @@
-"""The table of docs/LITERATURE.md, from results/literature.json."""
+"""The tables of docs/LITERATURE.md, from results/literature.json."""
 
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from fedelect.vocabulary import Floats
 
 PAGE = Path(__file__).parents[2] / "docs" / "LITERATURE.md"
 BEGIN, END = "<!-- literature table: begin -->", "<!-- literature table: end -->"
+WINS_BEGIN, WINS_END = "<!-- literature wins: begin -->", "<!-- literature wins: end -->"
 WITH_VALIDATION = "+validation"
 
 Figures = dict[str, Any]
@@ -129,9 +130,43 @@ def make_section(figures: Figures) -> str:
     return f"{BEGIN}\n{said}\n\n{make_table(figures)}\n{END}"
 
 
+def find_clear(figures: Figures, method: str) -> tuple[dict[str, float], dict[str, float]]:
+    """World -> mean difference to random over trials, where its 95 % interval is above 0, and where it is below."""
+    above, below = dict[str, float](), dict[str, float]()
+    for kind, worlds in PLAYED.items():
+        for world in worlds:
+            found = paired_difference(*over_worlds(figures, kind, [world.name], method, "final"))
+            if found.low is not None and found.low > 0.0:
+                above[world.name] = found.mean
+            if found.high is not None and found.high < 0.0:
+                below[world.name] = found.mean
+    return above, below
+
+
+def make_wins(figures: Figures) -> str:
+    """What stands between the other marks: the worlds in which a method is clearly above and below random."""
+    lines = ["| method | clearly above random | clearly below random |", "|---|---|---|"]
+    for method in GRIDS:
+        if method != RANDOM:
+            cells = [_worlds(found) for found in find_clear(figures, method)]
+            lines.append(f"| `{method}` | {cells[0]} | {cells[1]} |")
+    counts = [trials for method in GRIDS for trials in count_trials(figures, method)]
+    few, many = min(counts), max(counts)
+    trials = f"{many}" if few == many else f"{few} to {many}"
+    said = f"Over {trials} trials in each world; in brackets the mean difference in points, largest first."
+    return f"{WINS_BEGIN}\n{said}\n\n" + "\n".join(lines) + f"\n{WINS_END}"
+
+
+def _worlds(found: dict[str, float]) -> str:
+    ordered = sorted(found.items(), key=lambda item: -abs(item[1]))
+    return ", ".join(f"{name} ({100 * mean:+.1f})" for name, mean in ordered) or "none"
+
+
 def write_page(figures: Figures) -> None:
-    """Put the section into the page."""
+    """Put both sections into the page."""
     text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + make_section(figures) + after)
+    for begin, end, section in ((BEGIN, END, make_section(figures)), (WINS_BEGIN, WINS_END, make_wins(figures))):
+        before, found, rest = text.partition(begin)
+        if found:
+            text = before + section + rest.partition(end)[2]
+    PAGE.write_text(text)

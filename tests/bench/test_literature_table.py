@@ -11,7 +11,7 @@ from benchmarks.literature import page
 from benchmarks.literature.plan import GRIDS, PLAYED, SETTINGS, TUNING, TUNING_TRIALS
 from benchmarks.literature.play import RESULTS, choose, needs_validation
 
-from fedelect.equations.intervals import mean_interval
+from fedelect.equations.intervals import mean_interval, student_t_quantile
 from fedelect.selectors import selector_families
 
 FIGURES: dict[str, Any] = json.loads(RESULTS.read_text())
@@ -20,6 +20,26 @@ PAGE = Path(__file__).parents[2] / "docs/LITERATURE.md"
 
 def test_the_page_holds_the_table_of_the_figures() -> None:
     assert page.make_section(FIGURES) in PAGE.read_text()
+    assert page.make_wins(FIGURES) in PAGE.read_text()
+
+
+@pytest.mark.parametrize("method", ["oort", "greedyfed", "oracle"])
+def test_where_a_method_wins_and_loses_is_worked_out_by_hand(method: str) -> None:
+    ending = "+validation" if needs_validation(method) else ""
+    above, below = set[str](), set[str]()
+    for kind, worlds in PLAYED.items():
+        for world in worlds:
+            kept = FIGURES["played"][kind].get(world.name + ending, {})
+            if method not in kept:
+                continue
+            pairs = zip(kept[method]["final"], kept["random"]["final"], strict=False)
+            differences = [own - random for own, random in pairs]
+            if len(differences) > 1:
+                mean, spread = np.mean(differences), np.std(differences, ddof=1) / len(differences) ** 0.5
+                reach = student_t_quantile(0.975, len(differences) - 1) * spread
+                above |= {world.name} if mean > reach else set()
+                below |= {world.name} if mean < -reach else set()
+    assert tuple(map(set, page.find_clear(FIGURES, method))) == (above, below)
 
 
 def test_every_method_of_the_literature_has_a_line_and_a_paragraph() -> None:

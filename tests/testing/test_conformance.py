@@ -46,6 +46,7 @@ from fedelect.selectors import (
     SoundCycle,
     SubsetUcb,
     TiFl,
+    selector_classes,
 )
 from fedelect.selectors.base import Available, Choice
 from fedelect.testing import ConformanceError, check_selector, selector_checks
@@ -102,6 +103,11 @@ def test_every_public_selector_is_put_to_the_suite() -> None:
         and kind is not AbstractSelector
     }
     assert classes <= set(FACTORIES)
+
+
+def test_every_selector_of_the_catalogue_is_put_to_the_suite() -> None:
+    tried = {type(factory(7, 3, 1)) for factory in FACTORIES.values()}
+    assert set(selector_classes().values()) <= tried
 
 
 @pytest.mark.parametrize("name", FACTORIES)

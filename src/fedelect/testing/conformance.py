@@ -138,8 +138,9 @@ print(json.dumps(_cohorts(kind.restore(json.load(sys.stdin)), SLOTS)))
 
 @_name_errors
 def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
-    """A restored selector elects the same cohorts in another process with another hash seed."""
+    """A selector restored in mid-run elects the same cohorts in another process with another hash seed."""
     selector = _build(factory, CLIENTS, BUDGET, seed=11)
+    _cohorts(selector, SLOTS // 2)
     kind, state = type(selector), json.dumps(selector.state())
     if kind.__module__ == "__main__":
         return "Other process: not tried, for a class of a script or notebook cannot be imported; move it to a module."
@@ -155,7 +156,10 @@ def check_a_seed_repeats_in_another_process(factory: Factory) -> str:
     require(done.returncode == 0, f"another process could not restore the selector: {done.stderr.strip()}")
     here = [list(cohort) for cohort in _cohorts(selector, SLOTS)]
     require(json.loads(done.stdout) == here, "another process elected other cohorts from the same state")
-    return f"Other process: restored there, with another hash seed, it elects the same cohorts in {SLOTS} slots."
+    return (
+        f"Other process: restored there after {SLOTS // 2} slots, with another hash seed, it elects the same cohorts "
+        f"in {SLOTS} more."
+    )
 
 
 @_name_errors

@@ -20,6 +20,8 @@ class ClientUcb(AbstractSelector):
     A client's outcome in a slot is the reward of the cohort it trained in. The oracle of the paper is exact here: with
     rewards that grow with each member's mean, the best K-subset is the top K. The first slots try every client once.
 
+    Differs from the original: a client's own outcome is not seen; its cohort's reward stands for it.
+
     Args:
         clients: N.
         budget: K.

@@ -21,6 +21,9 @@ class DataSize(AbstractSelector):
     the able ones the K with most samples are elected, then, if they are too few, others by their forecast. Before the
     first feedback the cohort is random.
 
+    Differs from the original: no regression, for clients forecast their times; neither memory nor energy; and most data
+    first, where the original has no such order (a public replication takes able clients at random).
+
     Args:
         clients: N.
         budget: K.

@@ -25,7 +25,8 @@ class FairUcb(AbstractSelector):
     come first.
 
     Differs from the original: there training is asynchronous and one client is chosen at a time; here it is the K best
-    of a synchronous slot. The scale of outcomes is ours.
+    of a synchronous slot. The scale of outcomes is ours. CS-UCB-Q (Xia et al., IEEE Trans. Wireless Commun. 2020) is
+    synchronous and has the same sum of an index and a queue, with the index cut at 1; here it is not cut.
 
     Args:
         clients: N.

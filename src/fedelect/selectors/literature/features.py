@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedelect.rules import pack, unpack
-from fedelect.vocabulary import Floats
+from fedelect.vocabulary import Floats, Ints
 
 
 class Ridge:
@@ -42,6 +42,49 @@ class Ridge:
         square = unpack(state["square"], "<f8", size=size * size, what="regression")
         self._square = square.reshape(size, size)
         self._cross = unpack(state["cross"], "<f8", size=size, what="regression")
+
+
+class ClientRidges:
+    """One ridge regression for each client: H_n = I + sum of x x^T and b_n = sum of y x over its own outcomes.
+
+    Args:
+        clients: N.
+        features: F, the number of features.
+    """
+
+    def __init__(self, clients: int, features: int) -> None:
+        self._square = np.tile(np.eye(features), (clients, 1, 1))
+        self._cross = np.zeros((clients, features))
+
+    def add(self, members: Ints, contexts: Floats, targets: Floats) -> None:
+        """Add a context (m, F) and a target (m,) to the regression of each of the distinct members (m,)."""
+        square, cross = self._square.copy(), self._cross.copy()
+        square[members] += contexts[:, :, None] * contexts[:, None, :]
+        cross[members] += targets[:, None] * contexts
+        self._square, self._cross = square, cross
+
+    def estimate(self, contexts: Floats) -> tuple[Floats, Floats]:
+        """(N,) theta_n^T x_n and (N,) its width sqrt(x_n^T H_n^-1 x_n), for one context (N, F) of each client."""
+        inverse = np.linalg.inv(self._square)
+        turned = (inverse * contexts[:, None, :]).sum(axis=2)  # H_n^-1 x_n
+        means: Floats = (turned * self._cross).sum(axis=1)
+        widths: Floats = np.sqrt(np.maximum((turned * contexts).sum(axis=1), 0.0))
+        return means, widths
+
+    def state(self) -> dict[str, Any]:
+        """Return all H and b as JSON-able values."""
+        return {"square": pack(self._square.ravel(), "<f8"), "cross": pack(self._cross.ravel(), "<f8")}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace all H and b by those that `state` returned."""
+        square = unpack(state["square"], "<f8", size=self._square.size, what="regressions")
+        cross = unpack(state["cross"], "<f8", size=self._cross.size, what="regressions")
+        self._square, self._cross = square.reshape(self._square.shape), cross.reshape(self._cross.shape)
+
+
+def known_then(before: Floats, told: Floats) -> Floats:
+    """What was known of the clients (N,) when a cohort was chosen or, where that is nan, what was told after it."""
+    return np.where(np.isnan(before), told, before)
 
 
 def fill_missing(values: Floats) -> Floats:

@@ -16,8 +16,10 @@ class ProportionalFair(AbstractSelector):
     """Proportional fair (Yang, Liu, Quek, Poor, IEEE Trans. Commun. 2020, arXiv 1908.06287), Sec. II-C.
 
     Elects the K clients with the highest ratio of the SNR reported for the coming slot to the mean of all SNRs that
-    the client has reported. A client that reported none counts as being at its mean; before the first slot the cohort
-    is random.
+    the client has reported, that one included. A client that reported none counts as being at its mean; before the
+    first slot the cohort is random.
+
+    Differs from the original: there the mean is known; here it is that of the reports so far.
 
     Args:
         clients: N.

@@ -1,6 +1,7 @@
 """RBCS-F: the fastest cohort by a contextual bandit, under a long-term share for every client."""
 
 import math
+from bisect import insort
 from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
@@ -8,25 +9,31 @@ import numpy as np
 
 from fedelect.errors import ConfigurationError
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.literature.features import Ridge, divide_by_mean
+from fedelect.selectors.literature.features import ClientRidges, divide_by_mean, known_then
 from fedelect.selectors.parameters import as_exploration, as_float
 from fedelect.vocabulary import Cohort, Feedback, Floats, Ints, Selection, Signal
 
-_FEATURES = ("training_s", "upload_s")
+_FEATURES = 3  # training, whether the client trained in the last slot, upload
 
 
 @final
 class RbcsF(AbstractSelector):
     """RBCS-F (Huang et al., IEEE Trans. Parallel Distrib. Syst. 2021, arXiv 2011.01783), Algorithms 1 and 2.
 
-    A round lasts as long as its slowest client. A client's time is estimated from its context, here its forecasts of
-    training and upload, by ridge regression (C2UCB), and taken at its lower confidence bound tau. Every client has a
-    queue Z that grows by the share `fairness` each slot and shrinks by 1 when it is elected. The cohort minimises
+    A round lasts as long as its slowest client. A client's time is estimated from its context by a ridge regression of
+    its own (C2UCB), and taken at its lower confidence bound tau, at least 0. The context is the forecast of training,
+    whether the client trained in the last slot (it need not start cold), and the forecast of upload. Every client has
+    a queue Z that grows by the share `fairness` each slot and shrinks by 1 when it is elected. The cohort minimises
 
         V max(tau over members) - sum of Z over members,
 
     exactly: for each client as the slowest, the K - 1 longest queues among those faster. Before the first feedback the
-    cohort is random.
+    cohort is random. A time belongs to the forecasts that were known when the cohort was elected; in the first slot,
+    to those told after it.
+
+    Differs from the original: forecasts stand for the share of the processor that is free and for the bandwidth, from
+    which the original's context is made; they are divided by their means, and the bounds by theirs, so that V has a
+    scale.
 
     Args:
         clients: N.
@@ -40,7 +47,13 @@ class RbcsF(AbstractSelector):
     needs: ClassVar[frozenset[Signal]] = frozenset({"seconds", "training_s", "upload_s"})
     advice: ClassVar[str] = "Rounds should be short and yet every client must have a guaranteed share of them."
 
-    initial_arrays: ClassVar[Mapping[str, float]] = {"training_s": math.nan, "upload_s": math.nan, "queue": 0.0}
+    version: ClassVar[int] = 2  # 1 had one regression for all clients
+    initial_arrays: ClassVar[Mapping[str, float]] = {
+        "training_s": math.nan,
+        "upload_s": math.nan,
+        "trained": 0.0,
+        "queue": 0.0,
+    }
 
     def __init__(
         self,
@@ -59,17 +72,21 @@ class RbcsF(AbstractSelector):
         self._share = 0.5 * most if fairness is None else as_float("fairness", fairness, low=0.0, high=1.0)
         if self._share > most:
             raise ConfigurationError(f"fairness must be at most K / N = {most:g}, got {fairness}")
-        self._ridge = Ridge(len(_FEATURES) + 1)
+        self._ridges = ClientRidges(self.clients, _FEATURES)
 
-    def _contexts(self) -> Floats:
-        columns = [divide_by_mean(self.arrays[name]) for name in _FEATURES]
-        contexts: Floats = np.stack([*columns, np.ones(self.clients)], axis=1)
+    def _contexts(self, training: Floats, upload: Floats) -> Floats:
+        columns = [divide_by_mean(training), self.arrays["trained"], divide_by_mean(upload)]
+        contexts: Floats = np.stack(columns, axis=1)
         return contexts
+
+    def bounds(self) -> Floats:
+        """(N,) lower confidence bound of each client's seconds, at least 0."""
+        means, widths = self._ridges.estimate(self._contexts(self.arrays["training_s"], self.arrays["upload_s"]))
+        return np.maximum(means - self._exploration * widths, 0.0)
 
     def _choose(self, slot: int, available: Available) -> Choice:
         pool = self._candidates(available)
-        means, widths = self._ridge.estimate(self._contexts())
-        bounds = np.maximum(means - self._exploration * widths, 0.0)
+        bounds = self.bounds()
         typical = bounds[pool].mean()
         times = bounds / typical if typical > 0.0 else np.ones(self.clients)
         ties = np.array(self._pick_random(slot, pool, pool.size, "ties"))
@@ -80,35 +97,41 @@ class RbcsF(AbstractSelector):
         queue = self.arrays["queue"]
         order = pool[np.argsort(times[pool], kind="stable")]
         best, cohort = np.inf, order[: self.budget]
-        for last in range(self.budget - 1, order.size):
-            faster = order[:last]
-            longest = faster[np.argsort(-queue[faster], kind="stable")[: self.budget - 1]]
-            members = np.append(longest, order[last])
-            cost = self._patience * times[order[last]] - queue[members].sum()
-            if cost < best:
-                best, cohort = cost, members
+        longest = list[tuple[float, int]]()  # -Z and place of the K - 1 longest queues among those faster
+        for last, slowest in enumerate(order.tolist()):
+            if len(longest) == self.budget - 1:
+                members = np.append(order[[place for _, place in longest]].astype(np.int64), slowest)
+                cost = self._patience * times[slowest] - queue[members].sum()
+                if cost < best:
+                    best, cohort = cost, members
+            insort(longest, (-float(queue[slowest]), last))
+            del longest[self.budget - 1 :]
         return tuple(sorted(cohort.tolist()))
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         seconds, training, upload = feedback.seconds, feedback.training_s, feedback.upload_s
         assert seconds is not None and training is not None and upload is not None  # declared in `needs`
-        self._update_known("training_s", training)
-        self._update_known("upload_s", upload)
         members = np.array(selection.cohort)
         reported = members[~np.isnan(seconds[members])]
-        self._ridge.add(self._contexts()[reported], seconds[reported])
-        self._update_queues(selection.cohort)
+        contexts = self._contexts(
+            known_then(self.arrays["training_s"], training), known_then(self.arrays["upload_s"], upload)
+        )
+        self._ridges.add(reported, contexts[reported], seconds[reported])
+        self._update_known("training_s", training)
+        self._update_known("upload_s", upload)
+        self._count(selection.cohort)
 
     def _abandon(self, selection: Selection) -> None:
-        self._update_queues(selection.cohort)
+        self._count(selection.cohort)
 
-    def _update_queues(self, cohort: Cohort) -> None:
+    def _count(self, cohort: Cohort) -> None:
         served = np.zeros(self.clients)
         served[list(cohort)] = 1.0
+        self.arrays["trained"] = served
         self.arrays["queue"] = np.maximum(self.arrays["queue"] + self._share - served, 0.0)
 
     def _memory(self) -> dict[str, Any]:
-        return {"ridge": self._ridge.state()}
+        return {"ridges": self._ridges.state()}
 
     def _recall(self, memory: dict[str, Any]) -> None:
-        self._ridge.restore(memory["ridge"])
+        self._ridges.restore(memory["ridges"])

@@ -25,8 +25,10 @@ class TiFl(AbstractSelector):
     tiers gets n parts, the next n - 1, the best 1 (the paper does not print its function; this is one that prefers
     the worst).
 
-    A tier must hold at least K clients, so there are at most N / K of them. When all credits are used up they are
-    issued anew. Missing members of a tier are made up from those nearest in speed.
+    Differs from the original: a tier must hold at least K clients, so there are at most N / K of them. When all
+    credits are used up they are issued anew. Missing members of a tier are made up from those nearest in speed. A tier
+    without credits keeps its rank until they are; public code of others ranks the tiers with credits only, by the same
+    parts, and changes the probabilities after every interval.
 
     Args:
         clients: N.
