@@ -10,7 +10,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from benchmarks.warm_selector.worlds import REPORT, REPORT_SEED, REPORT_TRIALS
+from benchmarks.warm_selector.worlds import REPORT, REPORT_TRIALS, UNSEEN_SEED
 
 from fedelect.bench.user_worlds import UserWorld
 from fedelect.equations.intervals import Interval
@@ -28,14 +28,14 @@ PARTS = {
 
 def play(world: UserWorld, part: str, folder: Path, trials: int) -> None:
     """Play one world, or what is left of it."""
-    config = world.config(REPORT_SEED)
+    config = world.config(UNSEEN_SEED)
     plan = Plan(
         config=config,
         framework="fa",
         selectors=specify_selectors(PARTS[part]),
         slots=config.slots,
         trials=trials,
-        seed=REPORT_SEED,
+        seed=UNSEEN_SEED,
     )
     simulate(plan, world.load(), folder, command="python -m benchmarks.warm_selector.report", workers=2)
 

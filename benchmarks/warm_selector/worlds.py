@@ -14,7 +14,10 @@ from fedelect.scenario import Dataset
 from fedelect.seeds import stream
 from fedelect.vocabulary import Ints
 
-DESIGN_SEED, REPORT_SEED = 1000, 1
+DESIGN_SEED, REPORT_SEED, UNSEEN_SEED = 1000, 1, 2
+"""REPORT_SEED's draws were reported five times, and the selector changed after each; UNSEEN_SEED's were played once,
+after the last change."""
+
 DESIGN_TRIALS, REPORT_TRIALS = 5, 20
 
 
@@ -54,6 +57,7 @@ def _deal_rare(name: str, clients: int, holders: int, classes: tuple[int, ...]) 
 
 _DIGITS = {"clients": 50, "budget": 5, "data": {"samples": [15, 50]}}
 _SMALL = {"clients": 30, "budget": 6, "data": {"alpha": 0.5, "samples": [30, 60]}, "model": {"epochs": 2}}
+_MORE = {"clients": 60, "budget": 10, "slots": 60, "data": {"alpha": 0.2, "samples": [20, 40]}}
 _FASHION = {
     "clients": 100,
     "budget": 10,
@@ -132,6 +136,20 @@ DESIGN = (
         what="25 % swapped labels, also in their own tests",
         changes={**_SMALL, "flaws": {"swapped_labels": {"share": 0.25, "clean_test": False}}},
     ),
+    # Added before readings were made relative to their time: larger cohorts, more skew, fewer slots.
+    *(
+        UserWorld(name=f"e-{name}", what=what, changes={**_MORE, **changes})
+        for name, what, changes in (
+            ("random", "40 % random labels", {"flaws": {"random_labels": {"share": 0.4}}}),
+            ("swapped", "30 % swapped", {"flaws": {"swapped_labels": {"share": 0.3, "clean_test": False}}}),
+            ("noisy", "30 % noisy", {"flaws": {"noisy_features": {"share": 0.3, "noise": 3.0}}}),
+            ("flipped", "20 % flipped updates", {"flaws": {"flipped_updates": {"share": 0.2}}}),
+            ("few", "10 % random labels", {"flaws": {"random_labels": {"share": 0.1}}}),
+            ("none", "nobody is flawed", {}),
+            ("hard", "30 % hold hard samples", {"hard": {"share": 0.3}}),
+            ("drift", "all classes trade names at slot 30", {"drift": {"slot": 30, "share": 1.0}}),
+        )
+    ),
 )
 """For design: everything that was tried was tried here, with DESIGN_SEED."""
 
@@ -160,4 +178,4 @@ REPORT = (
         changes={"drift": {"slot": 40, "share": 1.0}},
     ),
 )
-"""For the report alone, with REPORT_SEED."""
+"""For the report alone, with UNSEEN_SEED."""
