@@ -1,9 +1,9 @@
 """Average accuracy: the running mean of the slots' mean opinions, with one setting for the term before slot 1.
 
-The paper does not say how it averages. The record (`paper/RECORD.md`) was fixed with the untrained model as first term;
-the optimal column of Table I fits a first term of 0 (`published.fitted_first_term`), which the pre-registered run and
-the readings take. Every running average in `paper/` is computed here. The record's calibration compares means of slots,
-which have no first term, and says what one would change.
+The paper does not say how it averages. The optimal column of Table I fits a first term of 0
+(`published.fitted_first_term`), so `FIRST_TERM` is 0 in the record, the pre-registered run and the readings alike.
+Every running average in `paper/` is computed here. The record's calibration compares means of slots, which have no
+first term, and says what one would change.
 """
 
 from typing import Literal
@@ -15,11 +15,8 @@ from fedelect.vocabulary import Floats
 
 FirstTerm = Literal["none", "zero", "untrained"]
 
-RECORD: FirstTerm = "untrained"
-"""First term of the record's figures, table and claims."""
-
-REGISTERED: FirstTerm = "zero"
-"""First term of the pre-registered run and the readings; `first_term = 0.0` in the registration."""
+FIRST_TERM: FirstTerm = "zero"
+"""First term of every average that is published; `first_term = 0.0` in the registration."""
 
 
 def average_accuracy(opinions: Floats, *, untrained: float, first_term: FirstTerm) -> Floats:

@@ -122,15 +122,13 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     @property
     def baselines(self) -> Baselines:
-        """Values of the two baselines, without the untrained model."""
+        """Values of the two baselines, without a first term."""
         return Baselines(self.fixed, self.random)
 
     @property
     def with_first_term(self) -> Baselines:
-        """The same with the untrained model as first term of an average over T = 200 slots."""
-        return Baselines(
-            *((self.untrained + BASELINES_SLOTS * value) / (BASELINES_SLOTS + 1) for value in self.baselines)
-        )
+        """The same with 0 as first term of an average over T = 200 slots."""
+        return Baselines(*(BASELINES_SLOTS * value / (BASELINES_SLOTS + 1) for value in self.baselines))
 
     def deviations(self, aim: Baselines, *, first_term: bool = False) -> tuple[float, float]:
         """Deviations of the fixed cohort and of random selection from `aim`."""
@@ -161,7 +159,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
         Args:
             aim: Target values of the baselines.
-            first_term: Whether the untrained model counts as first term of the averages.
+            first_term: Whether 0 counts as first term of the averages.
         """
         off = [outcome.deviations(aim, first_term=first_term) for outcome in self.outcomes]
         nearest = min(map(max, off))

@@ -1,6 +1,6 @@
 """Figures computed from results: average accuracy, elections, slots to a target; one value for each trial.
 
-"Average accuracy" is that of `paper.averages`, with the record's first term; the formulas are in
+"Average accuracy" is that of `paper.averages`, with its first term; the formulas are in
 `fedelect.equations.metrics`.
 """
 
@@ -50,8 +50,8 @@ class Evidence:
 
 
 def average_accuracy(curves: Curves) -> Floats:
-    """Running mean of the mean opinions, with the record's first term. Shape (R, T)."""
-    return averages.average_accuracy(curves.opinions, untrained=curves.untrained, first_term=averages.RECORD)
+    """Running mean of the mean opinions, with `averages.FIRST_TERM`. Shape (R, T)."""
+    return averages.average_accuracy(curves.opinions, untrained=curves.untrained, first_term=averages.FIRST_TERM)
 
 
 def final_accuracy(curves: Curves) -> Floats:

@@ -177,8 +177,8 @@ CLAIMS = (
         ),
         why={
             "holds": CALIBRATED,
-            "does not hold": f"{CALIBRATED} It is just outside the range: the untrained model as first term costs "
-            "0.004, and the three trainings of this cohort in the table may be unlucky.",
+            "does not hold": f"{CALIBRATED} It is just outside the range: a first term of 0 costs 0.004, and "
+            "the three trainings of this cohort in the table may be unlucky.",
             "undecided": CALIBRATED,
         },
     ),

@@ -38,7 +38,7 @@ def _rule(calibration: Calibration) -> list[str]:
 
 
 def _first_term(calibration: Calibration) -> str:
-    """Whether it matters that the untrained model is left out."""
+    """Whether it matters that the first term of averages is left out."""
     taken, other = calibration.choice, calibration.choice_for(BASELINES, first_term=True)
     lower = max(
         one - averaged
@@ -51,8 +51,8 @@ def _first_term(calibration: Calibration) -> str:
         else f"**{other.candidate.name}** would be taken instead of the setting above"
     )
     return (
-        "These are means over slots, without the untrained model. As first term of an average over "
-        f"{BASELINES_SLOTS} slots, as the figures and the table above count it, that lowers them by at most "
+        "These are means over slots. A first term of 0 in an average over "
+        f"{BASELINES_SLOTS} slots, as the figures and the table above count it, lowers them by at most "
         f"{lower:.4f}, and {said}."
     )
 

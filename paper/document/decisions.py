@@ -19,8 +19,8 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         f"- **Start**: {base.start}. Every slot trains {base.rounds_per_slot} rounds from the same initial model, "
         "so rewards are stationary, as the paper's analysis assumes. Batch orders are drawn once for each "
         f"{model.shuffle}: that was set before the calibration, for speed, and all its settings share it.",
-        "- **Average accuracy** is the running mean of the slots' mean opinions with the untrained model as first "
-        "term, in all figures and in the table.",
+        "- **Average accuracy** is the running mean of the slots' mean opinions with 0 as first term, in all figures "
+        "and in the table.",
         '- **"Optimal"** is the cohort of clients 1 to 5, as in the paper. Of all 15,504 cohorts, '
         "trained for the atlas, it is the best by fresh trainings, which cannot tell three others from it (`fedelect "
         "atlas show src/fedelect/atlas/shipped/paper.npz`). It is stationary, so it is run for 200 slots, also in the "

@@ -162,8 +162,8 @@ The paper leaves these open; each moves the numbers.
 - **Sizes and skew.** Chosen by the two baselines alone, before any bandit was run: for the run above at the scale of
   Table I (0.896 and 0.777; 0.720 under FL&DA), rule and outcome in the pre-registration; for the record at 0.88 and
   0.77. What is left is a straight map of opinions by each drawing's own baselines.
-- **The first term of averages.** 0, which fits Table I's optimal column to 0.0001. The record counts the untrained
-  model (`paper/averages.py`).
+- **The first term of averages.** 0, which fits Table I's optimal column to 0.0001; one setting, in the record too
+  (`paper/averages.py`).
 - **Gradient and batch orders.** The mean over a batch; a sum would be a step 100 times as long. Orders are drawn once a
   slot, every slot starts from the same model.
 - **Starts and ties.** Quick-Init UCB: random cold-start groups, an arm's first mean counted as one pull, ties at

@@ -56,13 +56,13 @@ PAPER_SLOTS = 200
 """T of the two figures for which the paper states accuracies."""
 
 STEEP_SLOTS = 10
-"""Slots, at most, in which the running mean climbs from the untrained model; the axis need not show them."""
+"""Slots, at most, in which the running mean climbs from its first term; the axis need not show them."""
 
 STEP = 0.05
 """An axis begins at a multiple of this."""
 
 AVERAGE = "average accuracy (running mean)"
-BANDS = "Bands: 95 % intervals over trials. The average counts the untrained model as its first term."
+BANDS = "Bands: 95 % intervals over trials. The average counts 0 as its first term."
 
 _NAMES: dict[Series, tuple[str, LineStyle]] = {
     OPTIMAL: ("optimal: clients 1 to 5", OPTIMAL_LOOK),

@@ -18,7 +18,7 @@ from fedelect.bench import Elections, Player
 from fedelect.equations import metrics
 from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.vocabulary import Floats
-from paper.averages import REGISTERED, FirstTerm, average_accuracy
+from paper.averages import FIRST_TERM, FirstTerm, average_accuracy
 from paper.calibration import BEST_KNOWN
 from paper.catalogue import TARGETS
 from paper.published import Baselines
@@ -47,7 +47,7 @@ class Reading:
     name: str
     selector: str
     scale: Baselines | None
-    first_term: FirstTerm = REGISTERED
+    first_term: FirstTerm = FIRST_TERM
 
 
 _QUICK = "quick-init-ucb:exploration"

@@ -143,7 +143,7 @@ def read_number(number: RegisteredNumber, opinions: Floats, curves: Curves) -> F
     if number.measured == "elections":
         return np.asarray(np.isin(curves.cohorts[:, : number.slots], BEST_KNOWN).sum(axis=(1, 2)) / len(BEST_KNOWN))
     average = averages.average_accuracy(
-        opinions[:, : number.slots], untrained=curves.untrained, first_term=averages.REGISTERED
+        opinions[:, : number.slots], untrained=curves.untrained, first_term=averages.FIRST_TERM
     )
     if number.measured == "average accuracy":
         return np.asarray(average[:, -1])

@@ -89,10 +89,10 @@ class Trials:
 
     @functools.cached_property
     def averages(self) -> list[list[float]]:
-        """Running mean for each trial: the untrained model, then every slot that has an opinion."""
+        """Running mean for each trial: 0, then every slot that has an opinion."""
         curves = []
         for trial in self.opinions.tolist():
-            total, terms, curve = self.untrained, 1, []
+            total, terms, curve = 0.0, 1, []
             for opinion in trial:
                 if not math.isnan(opinion):
                     total, terms = total + opinion, terms + 1

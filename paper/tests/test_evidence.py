@@ -22,12 +22,12 @@ def evidence(tmp_path: Path) -> Evidence:
     )
 
 
-def test_the_average_counts_the_untrained_model_as_its_first_term(evidence: Evidence) -> None:
+def test_the_average_counts_0_and_not_the_untrained_model_as_its_first_term(evidence: Evidence) -> None:
     put(evidence.store, ONE, [[0.9, 0.8, np.nan, 0.6]] * 2, untrained=0.1)
     curves = evidence.curves(ONE, slots=4)
     assert curves is not None
-    assert average_accuracy(curves)[0] == pytest.approx([1.0 / 2, 1.8 / 3, 1.8 / 3, 2.4 / 4])
-    assert final_accuracy(curves) == pytest.approx([0.6, 0.6])
+    assert average_accuracy(curves)[0] == pytest.approx([0.9 / 2, 1.7 / 3, 1.7 / 3, 2.3 / 4])
+    assert final_accuracy(curves) == pytest.approx([0.575, 0.575])
 
 
 def test_elections_are_counted_by_trial_and_skipped_slots_are_nobodys(evidence: Evidence) -> None:
@@ -39,12 +39,12 @@ def test_elections_are_counted_by_trial_and_skipped_slots_are_nobodys(evidence: 
 
 
 def test_a_target_is_reached_by_the_average_not_by_a_slot(evidence: Evidence) -> None:
-    put(evidence.store, ONE, [[0.9] * 6, [0.5] * 6], untrained=0.1)
+    put(evidence.store, ONE, [[0.92] * 6, [0.5] * 6], untrained=0.1)
     curves = evidence.curves(ONE, slots=6)
     assert curves is not None
-    when = slots_to_target(curves, 0.75)  # (0.1 + 0.9 t) / (t + 1) >= 0.75 from t = 13/3 on
+    when = slots_to_target(curves, 0.75)  # 0.92 t / (t + 1) >= 0.75 from t = 4.41 on
     assert when.slot.tolist() == [5, 6] and when.reached.tolist() == [True, False]
-    assert when.value == pytest.approx([4.6 / 6, 3.1 / 7])
+    assert when.value == pytest.approx([4.6 / 6, 3.0 / 7])
 
 
 def test_differences_are_over_the_trials_that_both_have(evidence: Evidence) -> None:

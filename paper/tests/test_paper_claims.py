@@ -215,11 +215,11 @@ def test_the_plain_reading_on_numbers_worked_by_hand(tmp_path: Path) -> None:
     put(store, quick_init(), [[0.9, np.nan, 0.6], [0.5, 0.7, 0.9]], untrained=0.3, cohorts=[0, 1, 2, 3, 9])
     trials = Folder(tmp_path).trials(QUICK, slots=3)
     assert trials is not None
-    assert trials.averages[0] == pytest.approx([0.6, 0.6, 0.6])
-    assert trials.averages[1] == pytest.approx([0.4, 0.5, 0.6])
-    slots, values, reached = trials.first(0.59)
-    assert slots == {0: 1.0, 1: 3.0} and values == pytest.approx({0: 0.6, 1: 0.6}) and reached == 2
-    assert trials.first(0.7)[0] == {0: 3.0, 1: 3.0} and trials.first(0.7)[2] == 0
+    assert trials.averages[0] == pytest.approx([0.45, 0.45, 0.5])
+    assert trials.averages[1] == pytest.approx([0.25, 0.4, 0.525])
+    slots, values, reached = trials.first(0.42)
+    assert slots == {0: 1.0, 1: 3.0} and values == pytest.approx({0: 0.45, 1: 0.525}) and reached == 2
+    assert trials.first(0.6)[0] == {0: 3.0, 1: 3.0} and trials.first(0.6)[2] == 0
     assert trials.elections(9).tolist() == [3.0, 3.0] and trials.elections(4).tolist() == [0.0, 0.0]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Floats
-from paper.averages import REGISTERED, FirstTerm, average_accuracy
+from paper.averages import FIRST_TERM, FirstTerm, average_accuracy
 from paper.published import BP_UCB, IID_ELECTIONS, QUICK_INIT, TABLE, Baselines, fitted_first_term
 from paper.registered import judge_registered, read_registration
 from paper.registered.calibration import read_registered_calibration
@@ -55,7 +55,7 @@ def test_the_numbers_are_the_papers_and_the_tolerances_those_of_the_page() -> No
         assert math.isclose(world.fixed, fitted_first_term().later, abs_tol=1e-4)
     assert FA.numbers[5].paper == IID_ELECTIONS and DA.numbers[5].paper == TABLE["bp-ucb"][0.85].accuracy
     assert len(FA.numbers) + len(DA.numbers) == 12 and len(REGISTRATION.drawings) >= 6
-    assert REGISTRATION.first_term == 0.0 and REGISTERED == "zero"
+    assert REGISTRATION.first_term == 0.0 and FIRST_TERM == "zero"
 
 
 def test_the_page_says_what_the_file_says() -> None:
