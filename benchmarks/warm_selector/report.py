@@ -1,12 +1,14 @@
 """Play the reporting worlds, one run folder for each, and print the table of docs/SELECTORS.md.
 
     python -m benchmarks.warm_selector.report play RUNS [TRIALS [WORLD ...]]
-    python -m benchmarks.warm_selector.report show RUNS
+    python -m benchmarks.warm_selector.report show RUNS     # all figures, one row for each world and selector
+    python -m benchmarks.warm_selector.report tables RUNS   # the two tables of docs/SELECTORS.md
 
-What was stopped goes on. `show` reads whatever is finished, and says with how many trials.
+What was stopped goes on. `show` and `tables` read whatever is finished; `show` says with how many trials.
 """
 
 import itertools
+import math
 import sys
 from pathlib import Path
 
@@ -38,6 +40,54 @@ def play(world: UserWorld, part: str, folder: Path, trials: int) -> None:
         seed=UNSEEN_SEED,
     )
     simulate(plan, world.load(), folder, command="python -m benchmarks.warm_selector.report", workers=2)
+
+
+COLUMNS = {
+    "oracle": "oracle",
+    "cycle": "cycle",
+    "opinions": VARIANTS[1],
+    "losses": VARIANTS[0],
+    "losses and updates": "sound-cycle",
+    "client-ucb": "client-ucb",
+    "power-of-choice": "power-of-choice",
+    "oort": "oort",
+}
+KINDS = {
+    "wrong labels and noisy features": ("random-labels", "swapped-labels", "noisy-features"),
+    "free riders and flipped updates": ("free-riders", "flipped-updates"),
+    "all with a clear gap": tuple(world.name for world in REPORT),
+}
+
+
+def show_tables(root: Path) -> None:
+    """Print the table of worlds and mean closures by kind of flaw, whose intervals follow from those of the worlds."""
+    closures: dict[str, dict[str, tuple[float, float]]] = {label: {} for label in COLUMNS}
+    print(f"| world | random | {' | '.join(COLUMNS)} |\n" + "|---" * (2 + len(COLUMNS)) + "|")
+    for world in REPORT:
+        tables = [read_table(folder).measured for folder in sorted(root.glob(f"{world.name}@*"))]
+        cells = []
+        for column, label in COLUMNS.items():
+            summary = next((found for table in tables if (found := table.summary(label)) is not None), None)
+            if summary is None or summary.difference is None:
+                cells.append("")
+                continue
+            difference, closed = summary.difference, summary.closure
+            cells.append(f"{100 * difference.mean:+.1f} ± {100 * (difference.half_width or 0.0):.1f}")
+            if closed is not None:
+                cells[-1] += f" ({100 * closed.value:.0f} %)"
+                closures[column][world.name] = (closed.value, (closed.high - closed.low) / 2)
+        random = tables[0].summary("random") if tables else None
+        if random is not None:
+            print(f"| `{world.name}` | {100 * random.final_accuracy.mean:.1f} | {' | '.join(cells)} |")
+    print(f"\n| mean closure | {' | '.join(COLUMNS)} |\n" + "|---" * (1 + len(COLUMNS)) + "|")
+    for kind, names in KINDS.items():
+        cells = []
+        for closed_in in closures.values():
+            some = [closed_in[name] for name in names if name in closed_in]
+            mean = sum(value for value, _ in some) / max(len(some), 1)
+            width = math.sqrt(sum(half**2 for _, half in some)) / max(len(some), 1)
+            cells.append(_percent(mean, mean - width, mean + width) if some else "")
+        print(f"| {kind} | {' | '.join(cells)} |")
 
 
 def show(root: Path) -> None:
@@ -78,8 +128,8 @@ def _signed(value: float | None) -> str:
 def main() -> None:
     """Play or show."""
     action, root = sys.argv[1], Path(sys.argv[2])
-    if action == "show":
-        show(root)
+    if action in ("show", "tables"):
+        (show if action == "show" else show_tables)(root)
         return
     trials = int(sys.argv[3]) if len(sys.argv) > 3 else REPORT_TRIALS
     for part, world in itertools.product(PARTS, REPORT):
