@@ -16,7 +16,7 @@ from fedelect.datasets import load_dataset
 from fedelect.scenario import Dataset, ScenarioConfig
 
 SETTINGS, TUNING_TRIALS, TUNING_SLOTS = 3, 2, 60
-TRIALS, COLD_SLOTS = 5, 80
+TRIALS, COLD_SLOTS = 10, 80
 
 RANDOM, ORACLE = "random", "oracle"
 
