@@ -11,7 +11,7 @@ from paper.evidence import Evidence
 from paper.published import QUICK_INIT, QUICK_INIT_GAP, fitted_first_term
 from paper.registered import judge_registered, read_registration
 from paper.registered.intervals import interval_over_drawings
-from paper.registered.verdicts import NumberResult, WorldResult
+from paper.registered.verdicts import GradientResult, NumberResult, WorldResult, compare_gradients
 from paper.registered.words import figure
 from paper.runner import AbstractResultStore
 
@@ -30,7 +30,8 @@ def write_page(store: AbstractResultStore, docs: Path) -> Path:
         store: The trained results of the record; the pre-registered run is beside its folder.
         docs: The folder of the page.
     """
-    results = judge_registered(read_registration(), store.folder.parent / REGISTERED)
+    registration, root = read_registration(), store.folder.parent / REGISTERED
+    results = judge_registered(registration, root)
     lines = [
         *_head_lines(results, store),
         "",
@@ -42,7 +43,7 @@ def write_page(store: AbstractResultStore, docs: Path) -> Path:
         "",
         *_failing_lines(results),
         "",
-        _CHOSEN,
+        _CHOSEN.replace("@GRADIENT@", _gradient_words(compare_gradients(registration, root))),
     ]
     page = docs / PAGE
     docs.mkdir(parents=True, exist_ok=True)
@@ -65,10 +66,23 @@ def _head_lines(results: Sequence[WorldResult], store: AbstractResultStore) -> l
         f"1. As printed, Quick-Init UCB (mu = 1) does not come near the paper's {QUICK_INIT} at T = 200: {ours} of "
         "one drawing of the data, for it tries a new cohort in almost every slot.",
         "2. With opinions in percent, so that mu = 1 acts as 0.01, it does on the atlas on which that reading was "
-        f"found; on drawings that had no part in finding it, a pre-registered run says: {quick.verdict_text}.",
+        f"found; on drawings that had no part in finding it, a pre-registered run says: {quick.verdict_text}"
+        f"{_count_words(quick)}.",
         "3. For BP-UCB, read without cold-start groups and with an optimistic start, as Algorithm 2 has it, the same "
-        f"run says: {belief.verdict_text}.",
+        f"run says: {belief.verdict_text}{_count_words(belief)}.",
     ]
+
+
+def _count_words(result: WorldResult) -> str:
+    """What a verdict rests on; nothing as long as drawings are missing."""
+    if result.interim:
+        return ""
+    verdicts = [one.verdict for one in result.numbers]
+    nearer = sum(one.nearer for one in result.numbers)
+    return (
+        f" (nearer than as printed in {nearer} of {len(verdicts)} numbers; of the intervals {verdicts.count('agrees')} "
+        f"agree, {verdicts.count('differs')} differ, {verdicts.count('open')} are too wide to say)"
+    )
 
 
 def _number_lines(results: Sequence[WorldResult]) -> list[str]:
@@ -152,6 +166,16 @@ def _found(results: Sequence[WorldResult]) -> str:
     return f"{'; '.join(told)} (complete drawings)."
 
 
+def _gradient_words(found: GradientResult | None) -> str:
+    if found is None:
+        return ""
+    drawings = " and ".join(map(str, found.drawings))
+    return (
+        f" In drawings {drawings} the reading has {found.reading[1]:.4f} at T = {found.slots} with the sum,\n"
+        f"  {found.reading[0]:.4f} with the mean; as printed {found.as_printed[1]:.4f} and {found.as_printed[0]:.4f}."
+    )
+
+
 _CHOSEN = """\
 ## What was chosen
 
@@ -164,8 +188,8 @@ The paper leaves these open; each moves the numbers.
   0.77. What is left is a straight map of opinions by each drawing's own baselines.
 - **The first term of averages.** 0, which fits Table I's optimal column to 0.0001; one setting, in the record too
   (`paper/averages.py`).
-- **Gradient and batch orders.** The mean over a batch; a sum would be a step 100 times as long. Orders are drawn once a
-  slot, every slot starts from the same model.
+- **Gradient and batch orders.** The mean over a batch; a sum would be a step 100 times as long.@GRADIENT@ Orders are
+  drawn once a slot, every slot starts from the same model.
 - **Starts and ties.** Quick-Init UCB: random cold-start groups, an arm's first mean counted as one pull, ties at
   random. BP-UCB: r_1 = 1 counted as one pull; "as printed" above has the cold-start groups of Algorithm 1.
 

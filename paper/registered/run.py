@@ -74,17 +74,22 @@ def list_parts(registration: Registration) -> Iterator[Part]:
     for drawing in registration.drawings:
         for world in registration.worlds:
             yield from parts_of(world, drawing)
-    check = registration.gradient
-    for drawing in check.drawings:
-        for series in registration.worlds[0].series:
-            slots = min(series.slots, check.slots)
-            yield Part(drawing=drawing, place=GRADIENT, setting=check.setting, series=series, slots=slots)
+    for drawing in registration.gradient.drawings:
+        yield from parts_of_check(registration, drawing)
 
 
 def parts_of(world: RegisteredWorld, drawing: int) -> Iterator[Part]:
     """The parts of one world in one drawing."""
     for series in world.series:
         yield Part(drawing=drawing, place=world.name, setting=world.setting, series=series, slots=series.slots)
+
+
+def parts_of_check(registration: Registration, drawing: int) -> Iterator[Part]:
+    """The parts of the check of the gradient in one drawing."""
+    check = registration.gradient
+    for series in registration.worlds[0].series:
+        slots = min(series.slots, check.slots)
+        yield Part(drawing=drawing, place=GRADIENT, setting=check.setting, series=series, slots=slots)
 
 
 def missing_tasks(registration: Registration, dataset: Dataset, root: Path) -> list[BlockTask]:

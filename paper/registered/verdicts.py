@@ -1,6 +1,6 @@
 """Verdicts of the pre-registered run, by the rules of the registration, from the drawings that are complete."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ from paper.published import Baselines
 from paper.registered.calibration import read_registered_calibration
 from paper.registered.intervals import TwoLevelMean, interval_over_drawings
 from paper.registered.registration import RegisteredNumber, RegisteredWorld, Registration
-from paper.registered.run import CALIBRATION, parts_of
+from paper.registered.run import CALIBRATION, Part, parts_of, parts_of_check
 from paper.scale import map_opinions
 
 NumberVerdict = Literal["agrees", "differs", "open"]
@@ -98,13 +98,31 @@ class WorldResult:
         return f"{said}, interim: {len(self.drawings)} of {self.planned} drawings" if self.interim else said
 
 
+@dataclass(frozen=True, kw_only=True)
+class GradientResult:
+    """What the other gradient changes: average accuracy at the end of the check, on the paper's scale.
+
+    Each is the mean over the drawings of the check of the mean over trials. It decides nothing.
+
+    Attributes:
+        drawings: Seeds of the drawings.
+        slots: T.
+        reading: The reading, with the gradient as a mean over the batch, and as a sum.
+        as_printed: The same of the algorithm as printed.
+    """
+
+    drawings: tuple[int, ...]
+    slots: int
+    reading: tuple[float, float]
+    as_printed: tuple[float, float]
+
+
 def judge_registered(registration: Registration, root: Path) -> list[WorldResult]:
     """Judge both readings by what is on file below `root`."""
-    calibration = root / CALIBRATION.name
-    digest = read_registered_calibration(calibration).data_digest if calibration.exists() else ""
+    digest = _data_digest(root)
     results = []
     for world in registration.worlds:
-        found = [_complete(world, drawing, root, digest) for drawing in registration.drawings]
+        found = [_complete(parts_of(world, drawing), drawing, root, digest) for drawing in registration.drawings]
         drawings = tuple(one for one in found if one is not None)
         numbers = tuple(_result(one, world, drawings, registration.confidence) for one in world.numbers if drawings)
         verdict = judge_reading(numbers, registration) if numbers else None
@@ -118,6 +136,28 @@ def judge_registered(registration: Registration, root: Path) -> list[WorldResult
             )
         )
     return results
+
+
+def compare_gradients(registration: Registration, root: Path) -> GradientResult | None:
+    """Compare the two gradients by what is on file below `root`; None while any of it is missing."""
+    check, world, digest = registration.gradient, registration.worlds[0], _data_digest(root)
+    values: dict[str, list[float]] = {}
+    for drawing in check.drawings:
+        for gradient, parts in (("mean", parts_of(world, drawing)), ("sum", parts_of_check(registration, drawing))):
+            found = _complete(parts, drawing, root, digest)
+            if found is None:
+                return None
+            for role, curves in (("reading", found.reading), ("as printed", found.as_printed)):
+                mapped = map_opinions(curves.opinions[:, : check.slots], ours=found.baselines, aim=world.aim)
+                average = averages.average_accuracy(mapped, untrained=curves.untrained, first_term=averages.FIRST_TERM)
+                values.setdefault(f"{role}, {gradient}", []).append(float(average[:, -1].mean()))
+    means = {name: float(np.mean(some)) for name, some in values.items()}
+    return GradientResult(
+        drawings=tuple(check.drawings),
+        slots=check.slots,
+        reading=(means["reading, mean"], means["reading, sum"]),
+        as_printed=(means["as printed, mean"], means["as printed, sum"]),
+    )
 
 
 def judge_reading(numbers: Sequence[NumberResult], registration: Registration) -> ReadingVerdict:
@@ -152,9 +192,14 @@ def read_number(number: RegisteredNumber, opinions: Floats, curves: Curves) -> F
     return when.slot.astype(np.float64) if number.measured == "slots to target" else when.value
 
 
-def _complete(world: RegisteredWorld, drawing: int, root: Path, digest: str) -> CompleteDrawing | None:
+def _data_digest(root: Path) -> str:
+    calibration = root / CALIBRATION.name
+    return read_registered_calibration(calibration).data_digest if calibration.exists() else ""
+
+
+def _complete(parts: Iterable[Part], drawing: int, root: Path, digest: str) -> CompleteDrawing | None:
     curves: dict[str, Curves] = {}
-    for part in parts_of(world, drawing):
+    for part in parts:
         found = part.curves(root, digest)
         if found is None:
             return None

@@ -17,9 +17,9 @@ from paper.published import BP_UCB, IID_ELECTIONS, QUICK_INIT, TABLE, Baselines,
 from paper.registered import judge_registered, read_registration
 from paper.registered.calibration import read_registered_calibration
 from paper.registered.registration import RegisteredNumber
-from paper.registered.run import CALIBRATION, list_parts, parts_of
+from paper.registered.run import CALIBRATION, Part, list_parts, parts_of, parts_of_check
 from paper.registered.settings import Setting
-from paper.registered.verdicts import judge_reading, read_number
+from paper.registered.verdicts import compare_gradients, judge_reading, read_number
 from paper.runner import ResultStoreOnFile
 from paper.tests.committed import ROOT
 from paper.tests.made_up_results import put
@@ -87,19 +87,21 @@ def fill(root: Path, drawing: int, *, reading: Floats, printed: Floats, worlds: 
     """Results of one drawing: baselines at 0.87 and 0.75, the given opinions (trials, 500) for the two others."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "calibration.json").write_bytes((ROOT / CALIBRATION).read_bytes())
-    digest = read_registered_calibration(root / "calibration.json").data_digest
     opinions: dict[str, ArrayLike] = {"fixed": 0.87, "random": 0.75, "reading": reading, "as printed": printed}
     for world in REGISTRATION.worlds:
         for part in parts_of(world, drawing) if world.name in worlds else ():
-            store = ResultStoreOnFile(
-                folder=part.folder(root),
-                base=part.config,
-                seed=drawing,
-                block=part.series.trials,
-                known_digest=digest,
-            )
-            values = np.broadcast_to(opinions[part.series.role], (part.series.trials, part.slots))
-            put(store, part.request.series, values)
+            fill_part(root, part, opinions[part.series.role])
+
+
+def fill_part(root: Path, part: Part, opinions: ArrayLike) -> None:
+    store = ResultStoreOnFile(
+        folder=part.folder(root),
+        base=part.config,
+        seed=part.drawing,
+        block=part.series.trials,
+        known_digest=read_registered_calibration(root / "calibration.json").data_digest,
+    )
+    put(store, part.request.series, np.broadcast_to(opinions, (part.series.trials, part.slots)))
 
 
 def literally(number: RegisteredNumber, opinions: Floats, aim: Baselines) -> list[float]:
@@ -147,6 +149,23 @@ def test_a_drawing_counts_only_when_all_its_series_are_there(tmp_path: Path) -> 
     next((tmp_path / "101/fa").rglob("random/*.npz")).unlink()
     assert not judge_registered(REGISTRATION, tmp_path)[0].drawings
     assert "0 of 6 drawings" in judge_registered(REGISTRATION, tmp_path)[0].verdict_text
+
+
+def test_the_check_of_the_gradient_is_on_the_scale_of_its_own_baselines(tmp_path: Path) -> None:
+    first, second = REGISTRATION.gradient.drawings
+    for drawing in (first, second):
+        fill(tmp_path, drawing, reading=np.full(500, 0.87), printed=np.full(500, 0.75), worlds=("fa",))
+    # With the sum the baselines are 0.9 and 0.8: a reading at 0.85 is halfway between the paper's.
+    opinions = {"fixed": 0.9, "random": 0.8, "reading": 0.85, "as printed": 0.8}
+    for drawing in (first, second):
+        assert compare_gradients(REGISTRATION, tmp_path) is None
+        for part in parts_of_check(REGISTRATION, drawing):
+            fill_part(tmp_path, part, opinions[part.series.role])
+    found = compare_gradients(REGISTRATION, tmp_path)
+    assert found is not None and found.drawings == (first, second) and found.slots == 200
+    halfway = (FA.fixed + FA.random) / 2
+    assert found.reading == pytest.approx((200 * FA.fixed / 201, 200 * halfway / 201))
+    assert found.as_printed == pytest.approx((200 * FA.random / 201,) * 2)
 
 
 def test_elections_are_counted_for_each_of_the_first_five(tmp_path: Path) -> None:

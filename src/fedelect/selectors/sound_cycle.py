@@ -332,7 +332,7 @@ class SoundCycle(AbstractSelector):
         if outcome == "harmful":
             for name, value in (("banned", 1.0), ("out", 1.0), ("turn", 1.0), ("owed", 0.0)):
                 arrays[name][group] = value
-            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], 2.0 * PAUSE, LONGEST_PAUSE)
+            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], PAUSE, LONGEST_PAUSE)
             arrays["wait"][group] = arrays["pause"][group]
             self._acquittals, self._next_trial = 0, slot + 1
         else:
