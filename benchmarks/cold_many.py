@@ -45,6 +45,7 @@ def _world(clients: int, budget: int, seed: int, data: DataConfig) -> ScenarioCo
 
 WORLDS = (
     _world(60, 5, 311, DataConfig(skew="dirichlet", alpha=0.2, samples=(100, 300))),
+    _world(60, 5, 314, DataConfig(skew="labels", samples=(100, 300))),
     next(world.config for world in REPORTING if world.name == "r-mnist-labels2-N100-K5"),
     _world(100, 10, 312, DataConfig(skew="dirichlet", alpha=0.1, samples=(100, 300))),
     _world(200, 10, 313, DataConfig(skew="labels", samples=(100, 200))),
