@@ -11,11 +11,11 @@ Runs are kept below RUNS; the same command goes on.
 import sys
 from pathlib import Path
 
-from benchmarks.selector_report.worlds import REPORTING, SLOTS
+from benchmarks.selector_report.worlds import REPORTING, SLOTS, mnist_world
 
 import fedelect
 from fedelect.equations.intervals import mean_interval
-from fedelect.scenario import DataConfig, ModelConfig, ScenarioConfig
+from fedelect.scenario import DataConfig, ScenarioConfig
 
 SEED, TRIALS, LAST = 301, 3, 20
 REFERENCE = "quick-init-ucb:exploration=0.01"
@@ -31,16 +31,7 @@ SELECTORS = (
 
 
 def _world(clients: int, budget: int, seed: int, data: DataConfig) -> ScenarioConfig:
-    name = f"c-mnist-{data.skew}-N{clients}-K{budget}"
-    return ScenarioConfig(
-        name=name,
-        seed=seed,
-        clients=clients,
-        budget=budget,
-        slots=SLOTS,
-        data=data,
-        model=ModelConfig(shuffle="slot"),
-    )
+    return mnist_world(f"c-mnist-{data.skew}-N{clients}-K{budget}", seed, clients, budget, data).config
 
 
 WORLDS = (

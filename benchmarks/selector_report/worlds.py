@@ -103,7 +103,8 @@ TUNING = (
 """Worlds for tuning: digits only, cheap enough to train every cohort."""
 
 
-def _mnist(name: str, seed: int, clients: int, budget: int, data: DataConfig) -> BenchWorld:
+def mnist_world(name: str, seed: int, clients: int, budget: int, data: DataConfig) -> BenchWorld:
+    """A cold world of MNIST, whose cohorts are trained when they are elected."""
     config = ScenarioConfig(
         name=name,
         seed=seed,
@@ -126,9 +127,9 @@ REPORTING = (
     _digits("r-unequal-N15-K5", 107, 15, 5, _dirichlet(0.3, 3, samples=(10, 90)), seeds=4),
     _digits("r-lossy-N12-K4", 108, 12, 4, _dirichlet(0.2, 3), upload_probability=0.6, seeds=12, losses=12),
     _digits("r-warm-N20-K5", 109, 20, 5, _labels(2, 5), start="warm"),
-    _mnist("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200))),
-    _mnist("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900))),
-    _mnist("r-mnist-labels2-N100-K5", 203, 100, 5, DataConfig(skew="labels", samples=(200, 300))),
+    mnist_world("r-mnist-N20-K5", 201, 20, 5, DataConfig(skew="dirichlet", alpha=0.2, samples=(400, 1200))),
+    mnist_world("r-mnist-labels2-N20-K5", 202, 20, 5, DataConfig(skew="labels", samples=(200, 900))),
+    mnist_world("r-mnist-labels2-N100-K5", 203, 100, 5, DataConfig(skew="labels", samples=(200, 300))),
 )
 """Worlds that figures are published for."""
 
