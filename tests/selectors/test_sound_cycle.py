@@ -220,6 +220,16 @@ def test_clients_that_send_back_what_they_got_are_left_out_even_if_they_are_the_
     assert counts(cohorts[30:])[most].sum() < 0.25 * counts(cohorts[30:]).sum()
 
 
+def test_clients_that_send_enormous_updates_do_not_make_others_look_worthless() -> None:
+    def enormous(slot: int, cohort: list[int], told: Told) -> None:
+        told["updates"][[client for client in cohort if MINORITY[client]]] *= 1e4
+
+    for seed in range(3):
+        _, cohorts, out = play(80, enormous, updates=True, seed=seed)
+        assert all((~MINORITY)[list(now)].sum() <= 4 for now in out)  # some that train beside them look odd, too
+        assert counts(cohorts)[MINORITY].mean() <= 1.1 * 80 * K / N
+
+
 def no_losses(slot: int, cohort: list[int], told: Told) -> None:
     told["loss"][:] = np.nan
 

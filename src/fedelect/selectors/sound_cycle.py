@@ -58,7 +58,8 @@ _LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be sai
 _LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
 _SILENT = 4.0  # largest log ratio of lengths of updates
-_WORTHLESS = 1e-3  # length of an update, in units of the longest of its cohort, that adds nothing to the model
+_WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
+_RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -233,7 +234,9 @@ class SoundCycle(AbstractSelector):
         lengths = np.linalg.norm(rows, axis=1)
         if not lengths.any():
             return
-        silent = lengths <= _WORTHLESS * lengths.max()
+        returned = lengths <= _RETURNED * lengths.max()
+        usual = np.quantile(lengths[~returned], 0.5, method="lower")
+        silent = returned | (lengths <= _WORTHLESS * usual)
         self.arrays["silent"][members] = np.where(silent, self.arrays["silent"][members] + 1.0, 0.0)
         units = rows / np.maximum(lengths, 1e-300)[:, None]
         others = units.sum(axis=0) - units

@@ -36,7 +36,7 @@ def ask_gains(arrays: Arrays, suspects: Mask, others: Mask) -> int:
     """1: they gain less from their own training than the others; -1: they gain more."""
     excess = excess_gains(arrays, others)
     some = excess[suspects & (arrays["gains"] > 0.0)]
-    if not some.size:
+    if not some.size or not others.any():
         return 0
     # Medians, for the lies of a few; their variance is pi / 2 times that of a mean.
     error = math.sqrt(0.5 * math.pi * (1.0 / some.size + 1.0 / np.count_nonzero(others)))
@@ -51,7 +51,8 @@ def excess_gains(arrays: Arrays, others: Mask) -> Floats:
     if not known.any():
         return np.zeros(means.size)
     centre = float(np.median(means[known]))
-    return (means - centre) / (1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3)
+    deviation = 1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3
+    return np.where(arrays["gains"] > 0.0, (means - centre) / deviation, 0.0)
 
 
 def ask_updates(arrays: Arrays, suspects: Mask, others: Mask) -> int:
