@@ -122,6 +122,23 @@ def test_readings_of_those_left_out_do_not_speak_for_them_as_the_others_settle()
         assert all(MINORITY[list(now)].sum() >= 4 for now in out[25:])
 
 
+def test_what_clients_gained_before_they_were_left_out_does_not_bring_them_back() -> None:
+    def overtaken(slot: int, cohort: list[int], told: Told) -> None:
+        """Losses fall by three tenths of the others' fall; from slot 25 on, own training harms the others."""
+        base = 2.0 * np.exp(-slot / 15) + 0.2
+        told["loss"] = np.where(np.isnan(told["loss"]), base, told["loss"])
+        told["loss"][MINORITY] = 2.1 * (base / 2.1) ** 0.3
+        for client in cohort:
+            if MINORITY[client]:
+                told["opinions"][client] -= 0.04
+            elif slot > 25:
+                told["opinions"][client] -= 0.12
+
+    for seed in range(3):
+        _, _, out = play(45, overtaken, seed=seed)
+        assert all(MINORITY[list(now)].all() and len(now) == 5 for now in out[25:])
+
+
 def test_nobody_is_left_out_before_all_could_have_trained_twice() -> None:
     _, _, out = play(12, not_learnt)
     assert not any(out[: 2 * N // K - 2])
