@@ -163,7 +163,7 @@ def test_a_temporary_run_goes_with_its_object_and_can_be_saved(tmp_path: Path) -
 
 def test_a_run_in_a_folder_is_resumed_and_another_one_is_refused(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    options: dict[str, Any] = {"selectors": ["random"], "slots": 4, "out": tmp_path / "run", "workers": 1}
+    options: dict[str, Any] = {"selectors": ["random"], "slots": 4, "trials": 1, "out": tmp_path / "run", "workers": 1}
     fedelect.simulate(tiny(), progress=False, **options)
     again = fedelect.simulate(tiny(), progress=lambda finished, total: told.append((finished, total)), **options)
     assert told == [(4, 4)] and again.complete

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -21,9 +22,9 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from this clone."""
+    """The wheel, built from the source distribution that is built from this clone."""
     folder = tmp_path_factory.mktemp("wheel")
-    built = run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT, cwd=folder)
+    built = run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
     assert built.returncode == 0, built.stderr
     (path,) = folder.glob("fedelect-*.whl")
     return path
@@ -51,6 +52,20 @@ def test_the_wheel_holds_the_package_and_nothing_of_the_paper_beside_it(wheel: P
         f"fedelect/{path.relative_to(ROOT / 'src/fedelect').as_posix()}"
         for path in sorted((ROOT / "src/fedelect").rglob("*.npz"))
     ]
+
+
+@pytest.mark.xdist_group("wheel")
+def test_the_source_distribution_installs_and_holds_what_a_packager_needs(wheel: Path, tmp_path: Path) -> None:
+    (sdist,) = wheel.parent.glob("fedelect-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "tests/test_packaging.py", "Makefile"} <= names
+    assert not [name for name in names if name.startswith((".venv", "runs/"))]
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "there")
+    done = run(*pip, sdist, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'there')!r}); import fedelect; print(fedelect.__file__)"
+    assert run(sys.executable, "-c", code, cwd=tmp_path).stdout.startswith(str(tmp_path / "there"))
 
 
 @pytest.mark.xdist_group("wheel")

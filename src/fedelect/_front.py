@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedelect._progress import make_bar
 from fedelect._run import Run
-from fedelect._text import printable
+from fedelect._text import printable, suggest
 from fedelect.atlas import Atlas, load_atlas
 from fedelect.datasets import NAMED, as_dataset, load_dataset
 from fedelect.errors import ConfigurationError
@@ -30,6 +30,9 @@ DEFAULT_SELECTORS: dict[FrameworkName, tuple[str, ...]] = {
 }
 """The selectors that are compared when none is named."""
 
+DEFAULT_TRIALS = 8
+"""Trials if no number is given: enough for intervals, seconds in small worlds."""
+
 ARRAYS = "arrays"
 """`data.source` in the record of a run over arrays that were given in Python."""
 
@@ -43,7 +46,7 @@ def simulate(
     selectors: "Sequence[str | Callable[..., AbstractSelector]] | str | Callable[..., AbstractSelector] | None" = None,
     framework: str = "fa",
     slots: int | None = None,
-    trials: int = 1,
+    trials: int = DEFAULT_TRIALS,
     seed: int = 1,
     data: Any = None,
     out: str | os.PathLike[str] | None = None,
@@ -210,8 +213,8 @@ def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
     path = Path(scenario)
     if not path.exists():
         raise ConfigurationError(
-            f"{str(scenario)!r} is neither a preset ({', '.join(PRESETS)}) nor a file; "
-            f"`fedelect scenario show digits > my_scenario.toml` writes one to start from"
+            f"{str(scenario)!r} is neither a preset nor a file{suggest(str(scenario), PRESETS)}; presets are "
+            f"{', '.join(PRESETS)}, and `fedelect scenario show digits > my_scenario.toml` writes a file to start from"
         )
     try:
         text = path.read_text(encoding="utf-8")

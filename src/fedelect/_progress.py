@@ -23,6 +23,9 @@ from fedelect._text import printable
 
 _NOTEBOOK_UPDATE_S = 0.5
 
+_BAR_WIDTH, _RATE_WIDTH = 60, 76
+"""Columns of the console below which there is no bar, and neither the unit nor rate and time passed."""
+
 
 class Bar(Protocol):
     """A progress bar."""
@@ -60,11 +63,9 @@ class TerminalBar:
     def __init__(self, title: str, unit: str, console: Console) -> None:
         columns = (
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            *((BarColumn(),) if console.width >= _BAR_WIDTH else ()),
             MofNCompleteColumn(),
-            TextColumn(unit),
-            _Rate(),
-            TimeElapsedColumn(),
+            *((TextColumn(unit), _Rate(), TimeElapsedColumn()) if console.width >= _RATE_WIDTH else ()),
             TextColumn("left"),
             TimeRemainingColumn(),
         )

@@ -33,7 +33,7 @@ def row(ranking: Ranking, label: str) -> dict[str, float]:
 
 
 def test_fixed_cohorts_are_ranked_as_worked_out_by_hand() -> None:
-    ranking = rank_selectors(ladder(), slots=20, trials=2, workers=1, more=["fixed:cohort=4,5"], truth=scenario_truth)
+    ranking = rank_selectors(ladder(), slots=20, trials=2, workers=1, only=["fixed:cohort=4,5"], truth=scenario_truth)
     assert ranking.best == (3, 5) and ranking.optimum.mean == pytest.approx(0.8)
     optimum = row(ranking, "fixed:cohort=3,5")
     expected = {"final_gap": 0, "running_gap": 0, "slots_to_close": 1, "regret": 0, "jain_index": 2 / 6}
@@ -121,7 +121,7 @@ class Broken(AbstractSelector):
 def test_a_users_selector_that_fails_is_named_with_its_trial(workers: int) -> None:
     text = f"{__name__}:Broken"
     with pytest.raises(SelectorError, match=rf"selector '{text}' failed in trial 1: ZeroDivisionError: float"):
-        rank_selectors(ladder(), slots=4, trials=2, workers=workers, more=[text])
+        rank_selectors(ladder(), slots=4, trials=2, workers=workers, only=[text])
 
 
 def test_a_seed_below_0_is_refused_before_anything_is_played() -> None:
@@ -149,19 +149,25 @@ def test_what_gaps_are_to_stands_beside_the_scenarios_optimum() -> None:
     assert judged.optimum == judged.scenario_optimum == ranking.scenario_optimum
 
 
+def test_only_the_selectors_named_are_ranked_beside_the_reference_random_and_fixed_cohorts() -> None:
+    ranking = rank_selectors(ladder(), slots=4, trials=1, workers=1, only=["cycle"])
+    fixed_cohorts = {"fixed:cohort=0,1", "fixed:cohort=4,5"}
+    assert {row.label for row in ranking.rows} == {"cycle", ranking.reference, "random"} | fixed_cohorts
+
+
 def test_a_selector_that_cannot_be_ranked_is_told() -> None:
     with pytest.raises(ConfigurationError, match="unknown selector 'nobody'"):
-        rank_selectors(ladder(), slots=2, trials=1, workers=1, more=["nobody"])
+        rank_selectors(ladder(), slots=2, trials=1, workers=1, only=["nobody"])
     with pytest.raises(ConfigurationError, match="trials must be at least 1"):
         rank_selectors(ladder(), slots=2, trials=0, workers=1)
 
 
 def test_peers_are_ranked_too_unless_they_skip_a_slot() -> None:
-    ranking = rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers"])
+    ranking = rank_selectors(ladder(), slots=8, trials=1, workers=1, only=["peers", "bp-ucb:exploration=0.01"])
     peers = row(ranking, "peers")
     assert peers == row(ranking, "bp-ucb:exploration=0.01")
     with pytest.raises(ConfigurationError, match="holds no election in some slots"):
-        rank_selectors(ladder(), slots=8, trials=1, workers=1, more=["peers:loss=0.9,slot_s=0.6"])
+        rank_selectors(ladder(), slots=8, trials=1, workers=1, only=["peers:loss=0.9,slot_s=0.6"])
 
 
 @pytest.mark.parametrize("path", shipped_atlases().values(), ids=lambda path: path.stem)

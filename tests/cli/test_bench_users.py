@@ -47,7 +47,7 @@ def test_the_tables_show_the_figures_of_every_world_and_the_verdicts(width: int)
     assert "[" not in in_worlds[1], "no closure without a clear gap"
     assert in_worlds[3] == f"mine {closure} {difference} unflawed"
     text = " ".join(" ".join(row) for row in rows)
-    assert "mean closure worst minus random 1 worlds" in text.replace("selector ", "")
+    assert "mean closure worst minus random 1 world" in text.replace("selector ", "")
     assert "not clearly more than one point ahead: copies" in text
 
 
@@ -61,7 +61,7 @@ def test_tables_and_json_are_written_and_the_runs_are_kept(
         main()
     shown = capsys.readouterr().out
     assert end.value.code == 0, shown
-    assert "unflawed" in shown and "1 trials give a first look; a claim needs at least 20" in shown
+    assert "unflawed" in shown and "1 trial can only give a first look; a claim needs at least 20" in shown
     figures = json.loads(Path("users.json").read_text())
     assert [one["label"] for one in figures["verdicts"]] == ["cycle", "random", "oracle"]
     assert set(figures["worlds"][0]["selectors"]) == {"cycle", "random", "oracle"}

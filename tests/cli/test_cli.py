@@ -127,7 +127,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("run nowhere.toml", "neither a preset (digits, paper, "),
+        ("run nowhere.toml", "neither a preset nor a file; presets are digits, paper, "),
         ("run digits --framework xx", "unknown framework 'xx'; use fa or da"),
         ("run digits --selector nobody", "unknown selector 'nobody'"),
         ("run digits --selector bp-ucb --out x", "use framework da"),
@@ -178,7 +178,7 @@ def test_a_users_failing_selector_is_told_in_one_line(fedelect: Fedelect, tmp_pa
     (tmp_path / "mine.toml").write_text(SCENARIO)
     (tmp_path / "my_broken.py").write_text(body)
     sys.modules.pop("my_broken", None)
-    code, _, err = fedelect("run", "mine.toml", "--selector", "my_broken:Own", "--out", "x")
+    code, _, err = fedelect("run", "mine.toml", "--selector", "my_broken:Own", "--trials", "1", "--out", "x")
     assert code == 1 and says in err and err.startswith("error: ") and err.count("\n") == 1
 
 
@@ -187,7 +187,7 @@ def test_a_users_failing_opinion_is_told_in_one_line(fedelect: Fedelect, tmp_pat
     (tmp_path / "mine.toml").write_text('opinion = "my_opinion:f"\n' + SCENARIO)
     (tmp_path / "my_opinion.py").write_text(body)
     sys.modules.pop("my_opinion", None)
-    code, _, err = fedelect("run", "mine.toml", "--out", "x")
+    code, _, err = fedelect("run", "mine.toml", "--trials", "1", "--out", "x")
     assert code == 1 and "opinion" in err and err.startswith("error: ") and err.count("\n") == 1
 
 

@@ -168,7 +168,7 @@ def test_a_chaos_run_that_broke_a_promise_comes_with_the_whole_command_that_repe
     monkeypatch.setattr(sys.modules["fedelect.cli.peers.chaos"], "run_chaos", breaking)
     options = ["--clients", "4", "--slots", "2", "--max-faulty", "0", "--rule", "bp-gp", "--byzantine", "0", "--calm"]
     code, out, _ = fedelect("chaos", "--seeds", "3:5", *options)
-    assert code == 1 and "seed 4: 1 slots split" in out
+    assert code == 1 and "seed 4: 1 slot split" in out
     assert f"2 runs violated a guarantee; `fedelect chaos --seeds SEED {' '.join(options)}` repeats one" in out
 
 

@@ -36,3 +36,10 @@ def test_a_narrow_console_leaves_out_the_least_needed_measures_and_names_them() 
 def test_a_run_without_measures_is_one_table() -> None:
     lines = printed(sample_run(), 80)
     assert sum("───" in line for line in lines) == 1 and "clean" not in " ".join(lines)
+
+
+def test_names_are_not_broken_at_60_columns() -> None:
+    lines = printed(measured_run(), 60)
+    names = {line.split()[0] for line in lines if line.strip()}
+    assert {"mine", "random", "oracle"} <= names
+    assert all(len(line) <= 60 for line in lines)

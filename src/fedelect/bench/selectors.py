@@ -116,7 +116,7 @@ def rank_selectors(
     trials: int = 10,
     seed: int = 1,
     full: bool = False,
-    more: Sequence[str] = (),
+    only: Sequence[str] = (),
     truth: Callable[[Atlas], Truth] = table_truth,
     workers: int | None = None,
     progress: Progress = lambda finished, total: None,
@@ -129,7 +129,8 @@ def rank_selectors(
         trials: How many trials each.
         seed: Seed of the runs.
         full: Each selector also with its default where tuning prefers another setting (`default_specs`).
-        more: Specifications of further selectors, such as "my_module:Mine".
+        only: Specifications of the selectors to rank, such as "my_module:Mine", beside the reference, random and the
+            fixed cohorts; empty for all that fedelect offers.
         truth: Returns the values of cohorts.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
         progress: Called when the ranking begins and whenever a selector is finished.
@@ -141,7 +142,7 @@ def rank_selectors(
     if seed < 0:
         raise ConfigurationError(f"seed: got {seed}; allowed: a whole number >= 0")
     known, scenario = truth(atlas), scenario_truth(atlas)
-    roles = dict.fromkeys(more, "selector") | benchmark_specs(atlas, known, full=full)
+    roles = benchmark_specs(atlas, known, full=full, only=only)
     texts = list(roles)
     player = Player(atlas, slots=slots, trials=trials, seed=seed)
     progress(0, len(texts))

@@ -5,6 +5,8 @@ best one where it is not the selector's own default. The design of our own had m
 ranking plays the paper's default beside it, so that both can be seen.
 """
 
+from collections.abc import Sequence
+
 from fedelect.atlas import Atlas, Truth
 from fedelect.selectors import selector_classes
 from fedelect.vocabulary import Cohort, Signal
@@ -78,13 +80,16 @@ def left_out(*, losses: bool = False) -> dict[str, str]:
     return {name: " and ".join(signals) for name, signals in lacking.items() if signals}
 
 
-def benchmark_specs(atlas: Atlas, truth: Truth, *, full: bool = False) -> dict[str, str]:
+def benchmark_specs(atlas: Atlas, truth: Truth, *, full: bool = False, only: Sequence[str] = ()) -> dict[str, str]:
     """The specifications of all selectors that are ranked on an atlas -> their role, see `Ranked`.
 
     Two are fixed cohorts for comparison: the first K clients, the best cohort known without an atlas, and the optimum.
+    With `only`, just these selectors, the reference and random are beside them.
     """
     config = atlas.config
-    selectors = default_specs(clients=config.clients, budget=config.budget, full=full, losses=atlas.losses is not None)
+    losses = atlas.losses is not None
+    offered = default_specs(clients=config.clients, budget=config.budget, full=full, losses=losses)
+    selectors = [*only, REFERENCE, "random"] if only else offered
     bars = {fixed(tuple(range(config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
     return dict.fromkeys(selectors, "selector") | bars
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedelect._processes import run_tasks, worker_count
+from fedelect._text import suggest
 from fedelect.bench.user_worlds import SLOTS, USER_WORLDS
 from fedelect.equations.closure import Closure, is_clear, mean_closure
 from fedelect.equations.intervals import Interval
@@ -125,7 +126,10 @@ def bench_users(
     """
     unknown = [name for name in worlds if name not in USER_WORLDS]
     if unknown:
-        raise ConfigurationError(f"there is no users' world {unknown[0]!r}; there are {', '.join(USER_WORLDS)}")
+        similar = suggest(unknown[0], USER_WORLDS)
+        raise ConfigurationError(
+            f"there is no users' world {unknown[0]!r}{similar}; there are {', '.join(USER_WORLDS)}"
+        )
     names = [name for name in USER_WORLDS if not worlds or name in worlds]
     texts = tuple(dict.fromkeys([*selectors, *BASELINES]))
     game = _Game(out_dir, texts, slots, trials, seed)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect._front import load_source
+from fedelect._text import count
 from fedelect.atlas import (
     LIMIT,
     Atlas,
@@ -140,7 +141,7 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
     kept = "" if atlas.counted else "; opinions are rounded to 32-bit floats"
     console.print(
         f"{facts['scenario']}: all {atlas.cohorts:,} cohorts of {facts['budget']} out of {facts['clients']} clients, "
-        f"{atlas.seeds} seeds each, engine {atlas.engine}, {path.stat().st_size / 1000:,.0f} kB{kept}",
+        f"{count(atlas.seeds, 'seed')} each, engine {atlas.engine}, {path.stat().st_size / 1000:,.0f} kB{kept}",
         highlight=False,
         soft_wrap=True,
     )

@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from fedelect._progress import TerminalBar
+from fedelect._text import count, suggest
 from fedelect._version import __version__
 from fedelect.atlas import load_atlas, shipped_atlases
-from fedelect.bench import Ranked, Ranking, left_out, rank_selectors, shipped_worlds
+from fedelect.bench import REFERENCE, Ranked, Ranking, left_out, rank_selectors, shipped_worlds
 from fedelect.cli.bench_users import users
 from fedelect.cli.console import make_console
 from fedelect.cli.figures_file import make_room, plain, write_figures
@@ -60,7 +61,11 @@ def selectors(
     ] = False,
     seed: Annotated[int, typer.Option(help="The one seed of the runs.")] = 1,
     selector: Annotated[
-        list[str] | None, typer.Option(help="Rank this one too, for example your own: module:Class.")
+        list[str] | None,
+        typer.Option(
+            help=f"Rank this one, for example your own: module:Class, beside {REFERENCE} and random; several times for "
+            "more. Every selector if left out."
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; one for each core if left out.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as JSON, too.")] = None,
@@ -85,14 +90,14 @@ def selectors(
                 trials=trials,
                 seed=seed,
                 full=full,
-                more=selector or (),
+                only=selector or (),
                 workers=workers,
                 progress=bar.show,
             )
         finally:
             bar.stop()
         print_ranking(ranking, console)
-        for name, signals in left_out(losses=atlas.losses is not None).items():
+        for name, signals in {} if selector else left_out(losses=atlas.losses is not None).items():
             console.print(f"not ranked: {name}, for it needs {signals}, which this atlas lacks", highlight=False)
         rankings.append(ranking)
     if out is not None:
@@ -104,7 +109,9 @@ def _choose_atlases(atlases: list[Path], worlds: list[str], full: bool) -> list[
     shipped = _list_shipped()
     for name in worlds:
         if name not in shipped:
-            raise ConfigurationError(f"there is no world {name!r} with fedelect; there are {', '.join(shipped)}")
+            raise ConfigurationError(
+                f"there is no world {name!r} with fedelect{suggest(name, shipped)}; there are {', '.join(shipped)}"
+            )
     if atlases or worlds:
         return [*atlases, *(shipped[name] for name in worlds)]
     return [shipped[name] for name in (shipped if full else QUICK)]
@@ -186,8 +193,8 @@ def _title(ranking: Ranking) -> str:
     else:
         best = f"optimum: {_members(ranking.best)} {_figure(ranking.optimum, 4, ' ')}"
     return (
-        f"{ranking.scenario}: {ranking.budget} of {ranking.clients} clients, {ranking.slots} slots, "
-        f"{ranking.trials} trials\n{best}; gaps are to this\n"
+        f"{ranking.scenario}: {ranking.budget} of {ranking.clients} clients, {count(ranking.slots, 'slot')}, "
+        f"{count(ranking.trials, 'trial')}\n{best}; gaps are to this\n"
         f"optimum of the scenario, by fresh seeds: {_members(ranking.scenario_best)} "
         f"{_figure(ranking.scenario_optimum, 4, ' ')}"
     )

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from fedelect._text import count
 from fedelect._version import __version__
 from fedelect.bench import CLAIM_TRIALS, USER_WORLDS, UsersBenchmark, Verdict, bench_users
 from fedelect.cli.console import make_console
@@ -69,7 +70,7 @@ def users(
 def print_worlds(found: UsersBenchmark, console: Console) -> None:
     """The figures of every selector in every world, as one table."""
     table = Table(
-        title=f"users' worlds: {found.slots} slots, {found.trials} trials",
+        title=f"users' worlds: {count(found.slots, 'slot')}, {count(found.trials, 'trial')}",
         title_justify="left",
         caption=(
             "Accuracy on clean data over the last 10 slots, in %; minus random: points, same trials, ± 95 % interval. "
@@ -110,7 +111,11 @@ def print_verdicts(found: UsersBenchmark, console: Console) -> None:
     """Mean closure and harm of each selector, which worlds they are from, and how far to trust them."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("selector", overflow="fold")
-    for head in (f"mean closure\n{len(found.averaged)} worlds", "worst minus random\nwhere nobody is flawed", "there"):
+    for head in (
+        f"mean closure\n{count(len(found.averaged), 'world')}",
+        "worst minus random\nwhere nobody is flawed",
+        "there",
+    ):
         table.add_column(head, justify="right", no_wrap=True)
     for one in found.verdicts:
         table.add_row(one.label, _closure(one.closure), _points(one.harm), one.harm_world or "", style=_style(one))
@@ -122,7 +127,8 @@ def print_verdicts(found: UsersBenchmark, console: Console) -> None:
         )
     if found.trials < CLAIM_TRIALS:
         console.print(
-            f"{found.trials} trials give a first look; a claim needs at least {CLAIM_TRIALS}: --trials {CLAIM_TRIALS}",
+            f"{count(found.trials, 'trial')} can only give a first look; a claim needs at least {CLAIM_TRIALS}: "
+            f"--trials {CLAIM_TRIALS}",
             highlight=False,
         )
 

@@ -2,17 +2,19 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from fedelect._front import simulate
+from fedelect._front import DEFAULT_TRIALS, simulate
 from fedelect._run import Run
 from fedelect.cli.console import make_console
 from fedelect.cli.long_jobs import AllowLarge, show_progress
 from fedelect.cli.look import serve_live
+from fedelect.cli.run_folders import link_latest, play_numbered
 from fedelect.cli.tables import print_summary
 from fedelect.federation import DEFAULT_ENGINE
 
@@ -34,9 +36,15 @@ def run(
     slots: Annotated[
         int | None, typer.Option(help="Slots in each trial; the scenario's own number if left out.")
     ] = None,
-    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = 1,
+    trials: Annotated[int, typer.Option(help="Monte Carlo trials.")] = DEFAULT_TRIALS,
     seed: Annotated[int, typer.Option(help="The one seed of the run.")] = 1,
-    out: Annotated[Path, typer.Option(help="Run folder; the same command on it resumes.")] = Path("runs/latest"),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run folder; the same command on it resumes. The next of runs/1, runs/2, ... if left out, with "
+            "runs/latest a link to it."
+        ),
+    ] = None,
     engine: Annotated[
         str,
         typer.Option(
@@ -69,29 +77,48 @@ def run(
     A run that was stopped or killed goes on when the same command is given again.
     """
     console = make_console()
-    with serve_live(out, console, wanted=live, port=live_port):
-        result = simulate_here(
-            console,
-            scenario,
-            framework=framework,
-            selectors=selector or None,
-            slots=slots,
-            trials=trials,
-            seed=seed,
-            out=out,
-            engine=engine,
-            workers=workers,
-            ray=ray,
-            allow_large=allow_large,
-        )
+
+    def play(folder: Path) -> Run:
+        with serve_live(folder, console, wanted=live, port=live_port):
+            return simulate_here(
+                console,
+                scenario,
+                framework=framework,
+                selectors=selector or None,
+                slots=slots,
+                trials=trials,
+                seed=seed,
+                out=folder,
+                engine=engine,
+                workers=workers,
+                ray=ray,
+                allow_large=allow_large,
+                begun=(lambda: None) if out is not None else lambda: link_latest(folder),
+            )
+
+    result = play_numbered(play) if out is None else play(out)
     print_summary(result.summary(), console)
-    console.print(f"records: {out}", highlight=False, soft_wrap=True)
-    console.print(f"report:  fedelect report {shlex.quote(str(out))}", highlight=False, soft_wrap=True)
+    console.print(f"records: {result.path}", highlight=False, soft_wrap=True)
+    console.print(f"report:  fedelect report {shlex.quote(str(result.path))}", highlight=False, soft_wrap=True)
 
 
-def simulate_here(console: Console, scenario: str, **options: Any) -> Run:
-    """Call `fedelect.simulate` under a bar on `console`, and note the command line; Ctrl-C ends with code 130."""
+def simulate_here(console: Console, scenario: str, *, begun: Callable[[], None] = lambda: None, **options: Any) -> Run:
+    """Call `fedelect.simulate` under a bar on `console`, and note the command line; Ctrl-C ends with code 130.
+
+    Args:
+        console: Where the bar is shown.
+        scenario: As for `fedelect.simulate`.
+        begun: Called once, when the run folder is there.
+        options: As for `fedelect.simulate`.
+    """
     framework = str(options.get("framework", "fa")).upper()
     command = shlex.join(["fedelect", *sys.argv[1:]])
-    with show_progress(f"{Path(scenario).stem}, FL&{framework}", "replica-slots", console) as progress:
+    with show_progress(f"{Path(scenario).stem}, FL&{framework}", "replica-slots", console) as show:
+        first = [begun]
+
+        def progress(finished: int, total: int) -> None:
+            while first:
+                first.pop()()
+            show(finished, total)
+
         return simulate(scenario, progress=progress, command=command, **options)

@@ -18,9 +18,12 @@ LONGEST_NAME = 24
 
 def print_summary(summary: SummaryTable, console: Console) -> None:
     """Print the tables of a run: one row for each selector."""
-    print_block(summary.opinions, console, title=summary.title)
+    groups = summary.opinions.columns[:3:-1]  # shares of the groups, the last one first
+    print_block(summary.opinions, console, title=summary.title, least_first=(*groups, "gap to best fixed", "last slot"))
     if summary.measures is not None:
         print_block(summary.measures, console, least_first=LEAST_FIRST)
+    for note in summary.notes:
+        console.print(Text(note), soft_wrap=True)
 
 
 def print_block(block: Block, console: Console, *, title: str = "", least_first: Sequence[str] = ()) -> None:
@@ -30,7 +33,7 @@ def print_block(block: Block, console: Console, *, title: str = "", least_first:
         if _width(block, missing) <= console.width:
             break
         missing.append(name)
-    console.print(_table(block, title, missing))
+    console.print(_table(block, title, missing), crop=False)
 
 
 def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
@@ -47,7 +50,8 @@ def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
         if number:
             table.add_column(heading, justify="right", no_wrap=True)
         else:
-            table.add_column(heading, overflow="fold")
+            names = max(len(row[0]) for row in block.cells)
+            table.add_column(heading, overflow="fold", min_width=min(LONGEST_NAME, names))
     for row in block.cells:
         table.add_row(*(Text(row[number]) for number in shown))
     narrow = f". Left out, for the console is narrow: {', '.join(missing)}" if missing else ""

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from fedelect._text import printable
+import numpy as np
+
+from fedelect._text import count, printable
 from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
 from fedelect.records.measures import MeasureSummary
@@ -22,6 +24,8 @@ MEASURES_CAPTION = (
     "closure: share of the way from random to the oracle, 95 % bootstrap interval. slots to random: until random's "
     "accuracy at the end. low: 10th percentile over clients. flawed: share of the elected. MB and evaluations: a trial"
 )
+
+_LEAST_PROGRESS = 0.1  # share of what lies between the untrained model's opinion and 1
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,14 @@ class SummaryTable(Sequence[SelectorSummary]):
         opinions: The opinions and elections, as text.
         measures: The clean accuracy and the costs, as text; None if nothing was measured.
         rows: The same as figures, with intervals; also by index: `summary[0].running_mean.mean`.
+        notes: What a reader should know before trusting the figures, a sentence each.
     """
 
     title: str
     opinions: Block
     measures: Block | None
     rows: tuple[SelectorSummary, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -98,12 +104,13 @@ class SummaryTable(Sequence[SelectorSummary]):
         return iter(self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([printable(self.title), "\n\n".join(map(str, self.blocks))])
+        return "\n".join([printable(self.title), "\n\n".join(map(str, self.blocks)), *self.notes])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return self.opinions.as_html(self.title) + ("" if self.measures is None else self.measures.as_html())
+        tables = self.opinions.as_html(self.title) + ("" if self.measures is None else self.measures.as_html())
+        return tables + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
 
 
 def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
@@ -123,7 +130,8 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
         )
         for row in rows
     )
-    return SummaryTable(_title(table), Block(tuple(columns), cells, CAPTION), _measures_block(rows), rows)
+    opinions = Block(tuple(columns), cells, CAPTION)
+    return SummaryTable(_title(table), opinions, _measures_block(rows), rows, _note_doubts(table))
 
 
 def summary_json(run: RunTable) -> dict[str, Any]:
@@ -144,6 +152,25 @@ def _as_json(row: SelectorSummary) -> dict[str, Any]:
     """All figures of a row; those of measures only where there are any."""
     figures: dict[str, Any] = _without_nan(dataclasses.asdict(row))
     return figures if row.measured is not None else {key: figures[key] for key in figures if key != "measured"}
+
+
+def _note_doubts(table: RunTable) -> tuple[str, ...]:
+    """Say what a reader should doubt: a single trial, and training that hardly changed what clients think."""
+    notes = []
+    if table.header.trials == 1 and len(table.selectors) > 1:
+        notes.append(
+            "one trial cannot tell selectors apart: differences may be chance; play more (trials=8, --trials 8)"
+        )
+    last = table.header.slots - max(1, table.header.slots // 10)
+    ends = [one.opinion[:, last:] for one in table.selectors.values() if not np.isnan(one.opinion[:, last:]).all()]
+    if table.untrained is not None and ends and not np.isnan(table.untrained).all():
+        before, after = float(np.nanmean(table.untrained)), max(float(np.nanmean(end)) for end in ends)
+        if after - before < _LEAST_PROGRESS * (1.0 - before):
+            notes.append(
+                f"training hardly helps: mean opinion {after:.3f} at the end, {before:.3f} of the untrained model; the "
+                f"step size may be too small or too large for this model and data (model.step in the scenario)"
+            )
+    return tuple(notes)
 
 
 def _measures_block(rows: Sequence[SelectorSummary]) -> Block | None:
@@ -192,7 +219,7 @@ def _title(run: RunTable) -> str:
     state = "" if run.recorded == header.planned else f", {run.recorded} of {header.planned} records so far"
     return (
         f"{name}, FL&{header.framework.upper()}: {header.budget} of {header.clients} clients, "
-        f"{header.slots} slots, {header.trials} trials{state}"
+        f"{count(header.slots, 'slot')}, {count(header.trials, 'trial')}{state}"
     )
 
 

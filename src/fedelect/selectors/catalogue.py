@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedelect._imports import import_callable
+from fedelect._text import suggest
 from fedelect.errors import BudgetError, ConfigurationError, FedelectError
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, ShuffledCycle
@@ -221,7 +222,8 @@ class SelectorSpec:
 def _look_up(name: str, classes: Mapping[str, Make]) -> Make:
     if name not in classes:
         raise ConfigurationError(
-            f"unknown selector {name!r}; known are {', '.join(classes)}, or name your own class as module:Class"
+            f"unknown selector {name!r}{suggest(name, classes)}; `fedelect selectors` lists the known ones, and your "
+            f"own class is module:Class"
         )
     return classes[name]
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from fedelect._text import count
 from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.testing.chaos import ChaosPlan, run_chaos
@@ -64,14 +65,14 @@ def chaos(
             late = f"slots {list(outcome.undecided)} were not decided by all" if calm and outcome.undecided else ""
             faulty = [
                 *outcome.violations,
-                *([f"{outcome.split} slots split"] if outcome.split else []),
+                *([f"{count(outcome.split, 'slot')} split"] if outcome.split else []),
                 *filter(None, [late]),
             ]
             if faulty:
                 broken += 1
                 bar.console.print(f"seed {seed}: {'; '.join(faulty)}", highlight=False, soft_wrap=True, markup=False)
     console.print(
-        f"{len(numbers)} runs of {slots} slots: {decided} decided, {skipped} skipped, {split} split"
+        f"{count(len(numbers), 'run')} of {count(slots, 'slot')}: {decided} decided, {skipped} skipped, {split} split"
         + (f"; {proven} of {len(numbers) * byzantine} Byzantine peers proven" if byzantine else ""),
         highlight=False,
         soft_wrap=True,

@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from fedelect._front import read_config
+from fedelect._text import count
 from fedelect.cli.console import make_console
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import ScenarioConfig
@@ -96,7 +97,7 @@ def init(
     console = make_console()
     lines = (
         *([BELIEVED] if rule == "bp-ucb" else []),
-        f"{config.clients} peers, {len(edges)} links, {election.quorum} signatures make a certificate",
+        f"{config.clients} peers, {count(len(edges), 'link')}, {election.quorum} signatures make a certificate",
         f"configuration {election.digest.hex()}: the same on every machine, or they do not talk",
         f"bring each {out}/peerNN to its machine and there run: fedelect peer peerNN",
         *([] if keys is None else ["every client puts its peerNN beside its own signing.key, which is not in it"]),
