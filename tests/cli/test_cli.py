@@ -324,3 +324,9 @@ def test_the_engine_can_be_chosen_and_is_recorded(fedelect: Fedelect, tmp_path: 
         assert (read_run(tmp_path / name).header.engine or "").removesuffix("-numpy") == name
     code, _, err = fedelect("run", "mine.toml", "--engine", "fast", "--out", "none")
     assert code == 1 and "allowed" in err and "auto, plain, gram, primal" in err
+
+
+@pytest.mark.parametrize("words", [("rnu",), ("peers", "ini"), ("bench", "usrs"), ("atlas", "sho")])
+def test_a_misspelt_command_is_asked_about_once(fedelect: Fedelect, words: tuple[str, ...]) -> None:
+    code, _, err = fedelect(*words)
+    assert code == 2 and err.count("Did you mean") == 1

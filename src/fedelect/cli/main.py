@@ -92,6 +92,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    suggest_commands=False,  # here and in the commands below: click does, and both together ask twice
 )
 
 
