@@ -30,7 +30,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE
 from fedelect.scenario import Dataset
 
-app = typer.Typer(help="Know what every cohort is worth.", no_args_is_help=True, suggest_commands=False)
+app = typer.Typer(help="Know what every cohort is worth.", no_args_is_help=True)
 
 AtlasFile = Annotated[Path, typer.Argument(help="An atlas, made by `fedelect atlas build`.")]
 

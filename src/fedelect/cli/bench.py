@@ -22,7 +22,7 @@ from fedelect.equations.intervals import Interval
 from fedelect.errors import ConfigurationError
 from fedelect.vocabulary import Cohort
 
-app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True, suggest_commands=False)
+app = typer.Typer(help="Rank what fedelect offers.", no_args_is_help=True)
 
 QUICK = ("r-lossy-N12-K4", "paper")
 """The worlds of the bare command: a small and noisy one, and the paper's."""

@@ -8,7 +8,7 @@ import typer
 from fedelect.cli.console import make_console
 from fedelect.datasets import fetch_dataset
 
-app = typer.Typer(help="Get data sets.", no_args_is_help=True, suggest_commands=False)
+app = typer.Typer(help="Get data sets.", no_args_is_help=True)
 
 
 @app.callback()

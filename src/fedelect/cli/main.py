@@ -74,7 +74,7 @@ def load_command(name: str) -> click.Command:
     """Import a command of `COMMANDS`."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(importlib.import_module(f"fedelect.cli.{module}"), attribute)
-    parent = typer.Typer(add_completion=False)
+    parent = typer.Typer(add_completion=False, suggest_commands=False)
     parent.callback()(lambda: None)  # a group, also with one command in it
     if isinstance(command, typer.Typer):
         parent.add_typer(command, name=name)
@@ -92,7 +92,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    suggest_commands=False,  # here and in the commands below: click does, and both together ask twice
+    suggest_commands=False,  # here and in `load_command`: click does, and both together ask twice
 )
 
 

@@ -7,7 +7,7 @@ import typer
 from fedelect._front import read_config
 from fedelect.scenario import PRESETS, scenario_toml
 
-app = typer.Typer(help="Look at scenarios.", no_args_is_help=True, suggest_commands=False)
+app = typer.Typer(help="Look at scenarios.", no_args_is_help=True)
 
 
 @app.command("list")

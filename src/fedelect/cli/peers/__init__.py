@@ -9,11 +9,7 @@ from fedelect.cli.peers.key import key
 from fedelect.cli.peers.peer import peer
 from fedelect.cli.peers.renew import renew
 
-app = typer.Typer(
-    help="Real peers: found a federation, or see one at work on this machine.",
-    no_args_is_help=True,
-    suggest_commands=False,
-)
+app = typer.Typer(help="Real peers: found a federation, or see one at work on this machine.", no_args_is_help=True)
 app.command("init")(init)
 app.command("demo")(demo)
 app.command("key")(key)
