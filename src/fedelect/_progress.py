@@ -78,7 +78,9 @@ class TerminalBar:
             TimeRemainingColumn(),
         )
         self._console, self._clock, self._said_s = console, clock, clock()
-        self._bar = Progress(*columns, console=console, get_time=clock, speed_estimate_period=300.0)  # steps may be long
+        self._bar = Progress(
+            *columns, console=console, get_time=clock, speed_estimate_period=300.0
+        )  # steps may be long
         self._task = self._bar.add_task(printable(title), total=None)
 
     def show(self, finished: int, total: int) -> None:

@@ -171,7 +171,8 @@ def _notes(facts: dict[str, Any]) -> list[str]:
     """What the values leave open: which contenders are level with the optimum, how far the seed sets are apart."""
     best, table = facts["optimum"], facts["table"]
     level = (
-        f"mean opinions; other fresh seeds chose the optimum. {len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "
+        f"mean opinions; other fresh seeds chose the optimum. "
+        f"{len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "
         f"these {best['seeds']} seeds (95 %, each by itself); in the table contenders are worth "
         f"{best['table_less_fresh']:+.4f} against these"
     )

@@ -16,6 +16,9 @@ from fedelect.records.measures import ORACLE, RANDOM
 from fedelect.records.table import FIXED_KIND, RunTable, SelectorTable
 from fedelect.vocabulary import Floats
 
+OPTIMUM, BEST_FIXED, FIRST = "the optimum", "the best fixed cohort", "the first"
+"""What selectors are compared with, if it is not the oracle: the best of all cohorts, of those run, or the winner."""
+
 _Key = tuple[int, str]
 
 
@@ -48,7 +51,7 @@ class Ranking:
 
     Attributes:
         by: What is ranked: "accuracy" of the global model at the end, or "opinion", the mean of all slots.
-        best_known: What `minus_best` refers to, in words.
+        best_known: What `minus_best` refers to: `OPTIMUM`, `BEST_FIXED`, `ORACLE` or `FIRST`.
         rows: One for each selector that has a score; a selector that repeats one of an earlier run is left out.
     """
 
@@ -159,8 +162,10 @@ class _Comparison:
         """The best known, in words, and each selector minus it; the best known itself is left out."""
         optimum = next((table.header.optimum for table in self._tables if table.header.optimum is not None), None)
         if optimum is not None and not self.measured:
-            return "the optimum", {key: mean_interval(score - optimum.value) for key, score in self.scores.items()}
+            return OPTIMUM, {key: mean_interval(score - optimum.value) for key, score in self.scores.items()}
         references = [key for key in self.order if self.is_reference(key)]
         best = next(iter(references or contenders), None)
         others = {key: self.difference(key, best) for key in self.order if best is not None and key != best}
-        return "the first" if best is None or not references else best[1], others
+        if best is None or not references:
+            return FIRST, others
+        return BEST_FIXED if self.entries[best].entry.kind == FIXED_KIND else best[1], others
