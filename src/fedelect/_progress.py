@@ -4,6 +4,7 @@ import html
 import importlib
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -22,6 +23,7 @@ from rich.text import Text
 from fedelect._text import printable
 
 _NOTEBOOK_UPDATE_S = 0.5
+_REDIRECTED_UPDATE_S = 30.0
 
 _BAR_WIDTH, _RATE_WIDTH = 60, 76
 """Columns of the console below which there is no bar, and neither the unit nor rate and time passed."""
@@ -58,9 +60,16 @@ class _Rate(ProgressColumn):
 
 
 class TerminalBar:
-    """A bar in a terminal; where output is redirected, one line at the end."""
+    """A bar in a terminal; where output is redirected, a line every half minute and one at the end.
 
-    def __init__(self, title: str, unit: str, console: Console) -> None:
+    Args:
+        title: What is done.
+        unit: What is counted.
+        console: Where it is shown.
+        clock: Monotonic clock, in seconds.
+    """
+
+    def __init__(self, title: str, unit: str, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         columns = (
             TextColumn("{task.description}", markup=False),
             *((BarColumn(),) if console.width >= _BAR_WIDTH else ()),
@@ -69,13 +78,19 @@ class TerminalBar:
             TextColumn("left"),
             TimeRemainingColumn(),
         )
-        self._bar = Progress(*columns, console=console, speed_estimate_period=300.0)  # a step may take minutes
+        self._console, self._clock, self._said_s = console, clock, clock()
+        self._bar = Progress(
+            *columns, console=console, get_time=clock, speed_estimate_period=300.0
+        )  # steps may be long
         self._task = self._bar.add_task(printable(title), total=None)
 
     def show(self, finished: int, total: int) -> None:
         """See `Bar`."""
         self._bar.start()
         self._bar.update(self._task, completed=finished, total=total)
+        if not self._console.is_terminal and finished < total and self._clock() - self._said_s >= _REDIRECTED_UPDATE_S:
+            self._said_s = self._clock()
+            self._console.print(self._bar.get_renderable())
 
     def stop(self) -> None:
         """See `Bar`."""

@@ -86,7 +86,11 @@ def test_the_header_is_that_of_a_run_that_trains_but_for_engine_and_data(tmp_pat
     simulate(plan("fa", atlas, engine="plain"), digits(), tmp_path / "trained", workers=1)
     other = read_run(tmp_path / "trained").header
     assert (header.engine, header.data_digest) == ("atlas", atlas.digest)
-    changes = {"engine": other.engine, "data_digest": other.data_digest, "provenance": other.provenance}
+    truth = table_truth(atlas)
+    assert header.optimum is not None and header.optimum.cohort == atlas.cohort(truth.best)
+    assert (header.optimum.smallest_gap, header.optimum.largest_gap) == (truth.smallest_gap, truth.largest_gap)
+    same = ("engine", "data_digest", "provenance", "optimum")
+    changes = {name: getattr(other, name) for name in same}
     assert msgspec.structs.replace(header, **changes) == other
 
 

@@ -34,7 +34,7 @@ def built(fedelect: Fedelect, tmp_path: Path) -> Fedelect:
 
 def test_an_atlas_is_built_shown_and_run(built: Fedelect, tmp_path: Path) -> None:
     code, out, _ = built("atlas", "show", "a.npz")
-    assert code == 0 and "optimum, by fresh seeds" in out and "R_min" in out
+    assert code == 0 and "fresh seeds" in out and "R_min" in out
     code, out, _ = built("atlas", "show", "a.npz", "--json")
     figures = json.loads(out)
     first, atlas = figures["first_clients"], load_atlas(tmp_path / "a.npz")
@@ -47,6 +47,11 @@ def test_an_atlas_is_built_shown_and_run(built: Fedelect, tmp_path: Path) -> Non
     run = read_run(tmp_path / "run")
     assert code == 0 and run.complete and run.header.engine == "atlas"
     assert run.header.data_digest == figures["digest"]
+    truth = table_truth(atlas)
+    assert run.header.optimum is not None and run.header.optimum.value == truth.optimum.mean
+    for one in json.loads(built("show", "run", "--json")[1])["selectors"]:
+        assert one["gap_to_best"]["mean"] == pytest.approx(truth.optimum.mean - one["running_mean"]["mean"])
+        assert one["regret"]["mean"] == pytest.approx(5 * one["gap_to_best"]["mean"])
     code, out, _ = built("show", "run")
     assert code == 0 and "bp-ucb" in out
 
@@ -62,18 +67,34 @@ def test_the_first_clients_place_stands_beside_the_value_that_it_goes_with(
     save_atlas(atlas, tmp_path / "a.npz")
     code, out, _ = fedelect("atlas", "show", "a.npz")
     assert code == 0
-    (in_table,) = [line for line in out.splitlines() if "first clients in the table, place 2" in line]
-    by_fresh = [line for line in out.splitlines() if "first clients, by fresh seeds" in line]
-    assert in_table.split()[-1] == "0.8000"
-    assert [line.split()[-1] for line in by_fresh] == (["0.6000"] if contender else [])
+    (line,) = [line for line in out.splitlines() if "first clients, place 2" in line]
+    assert line.split()[-2:] == ["0.6000" if contender else "-", "0.8000"]
     first = json.loads(fedelect("atlas", "show", "a.npz", "--json")[1])["first_clients"]
     assert first == {
         "cohort": [0, 1],
-        "value": pytest.approx(0.6 if contender else 0.8),
         "place": 2,
         "table_value": pytest.approx(0.8),
         "fresh_value": pytest.approx(0.6) if contender else None,
     }
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_optimum_and_the_first_clients_are_valued_by_the_same_seeds(
+    fedelect: Fedelect, tmp_path: Path, apart: bool
+) -> None:
+    """The first half of the fresh seeds chooses cohort 7, the other half values the first clients higher."""
+    values = np.linspace(0.3, 0.7, 15)
+    values[[0, 7]] = 0.8, 0.9
+    choosing, valuing = [[0.80, 0.90]] * 2, [[0.895, 0.886], [0.895, 0.886 if apart else 0.905]]
+    atlas = made_up(alike(values[np.newaxis]), alike(np.array(choosing + valuing)), [0, 7], "m:f")
+    save_atlas(atlas, tmp_path / "a.npz")
+    out = " ".join(fedelect("atlas", "show", "a.npz")[1].split())
+    facts = json.loads(fedelect("atlas", "show", "a.npz", "--json")[1])
+    assert facts["optimum"]["fresh_value"] == facts["optimum"]["value"] == pytest.approx(0.886 if apart else 0.8955)
+    assert facts["first_clients"]["fresh_value"] == pytest.approx(0.895)
+    assert facts["optimum"]["table_value"] == pytest.approx(0.9)
+    above = "{0, 1} is 0.0090 above the optimum by the same seeds: they cannot tell the two apart"
+    assert (above in out) == apart and ("above the optimum" in out) == apart
 
 
 def test_selectors_are_ranked_on_atlases(built: Fedelect, tmp_path: Path) -> None:

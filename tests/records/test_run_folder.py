@@ -277,7 +277,7 @@ def test_another_schema_is_refused_by_its_number(tmp_path: Path, version: int) -
     content = json.loads(file.read_text())
     file.write_text(json.dumps({**content, "schema": version, "something_new": True}))
     for attempt in (lambda: read_run(tmp_path), lambda: open_run(tmp_path, HEADER)):
-        with pytest.raises(SchemaError, match=f"schema version {version}, but this fedelect reads version 4; use"):
+        with pytest.raises(SchemaError, match=f"schema version {version}, but this fedelect reads version 5; use"):
             attempt()
 
 
@@ -287,7 +287,7 @@ def test_signals_that_do_not_fit_the_run_are_refused(tmp_path: Path) -> None:
         writer.append([short])
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "one"}', '{"schema": 4}', "[" * 10**6])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": "one"}', '{"schema": 5}', "[" * 10**6])
 def test_a_damaged_header_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
     write(tmp_path)
     (tmp_path / "run.json").write_text(text)

@@ -10,6 +10,7 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import (
     Exchange,
     Measures,
+    Optimum,
     Provenance,
     RunHeader,
     SelectorEntry,
@@ -113,7 +114,7 @@ def test_a_creation_time_that_is_not_utc_is_refused(created: str) -> None:
 
 def test_the_page_on_records_names_exactly_the_fields_of_the_code() -> None:
     text = PAGE.read_text()
-    for struct in (RunHeader, SelectorEntry, Provenance, SlotRecord, Measures, Exchange, Signals):
+    for struct in (RunHeader, SelectorEntry, Optimum, Provenance, SlotRecord, Measures, Exchange, Signals):
         section = re.search(rf"^#+ .*`{struct.__name__}`.*?$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
         assert section, f"docs/RECORDS.md has no section on {struct.__name__}"
         rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.MULTILINE)

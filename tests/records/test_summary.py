@@ -19,7 +19,7 @@ def test_a_summary_equals_its_literal_computation() -> None:
         "final_opinion": [row[-1] for row in opinion.tolist()],
         "running_mean": [row[-1] for row in running.tolist()],
         "running_mean_with_untrained": [literal.running_mean(row, 0.125)[-1] for row in opinion.tolist()],
-        "gap_to_best_fixed": [literal.gap(a, b) for a, b in zip(best.tolist(), opinion.tolist(), strict=True)],
+        "gap_to_best": [literal.gap(a, b) for a, b in zip(best.tolist(), opinion.tolist(), strict=True)],
         "regret": [literal.regret(row, 0.9)[-1] for row in opinion.tolist()],
         "jain_index": [literal.jain_index(row) for row in counts.tolist()],
         "never_chosen": [float(row.count(0)) for row in counts.tolist()],
@@ -59,7 +59,7 @@ def test_one_trial_gives_means_without_intervals() -> None:
 def test_what_was_not_asked_for_or_is_not_there_is_none() -> None:
     run = sample_run(untrained=None, selectors=(SelectorEntry(label="random", kind="RandomCohort"),), groups={})
     (one,) = summarise(run)
-    assert one.regret is None and one.gap_to_best_fixed is None and one.running_mean_with_untrained is None
+    assert one.regret is None and one.gap_to_best is None and one.running_mean_with_untrained is None
     assert one.targets == () and one.group_shares == {}
 
 

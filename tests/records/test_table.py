@@ -13,7 +13,7 @@ from fedelect.records import (
     SelectorEntry,
     best_fixed,
     curves,
-    gaps_to_best_fixed,
+    gaps_to_best,
     group_shares,
     mean_opinion,
     open_run,
@@ -140,7 +140,7 @@ def test_the_gap_is_to_the_best_of_the_fixed_cohorts_paired_by_slot() -> None:
     ]
     run = RunRecords(header, tuple(records))
     assert best_fixed(run) == "good"
-    gaps = gaps_to_best_fixed(run)
+    gaps = gaps_to_best(run)
     assert gaps is not None
     assert {label: gap.tolist() for label, gap in gaps.items()} == {
         "poor": [0.5, 0.5],
@@ -150,7 +150,7 @@ def test_the_gap_is_to_the_best_of_the_fixed_cohorts_paired_by_slot() -> None:
 
 
 def test_without_a_fixed_cohort_that_was_played_there_is_no_gap() -> None:
-    assert gaps_to_best_fixed(sample_run(selectors=(SelectorEntry(label="random", kind="RandomCohort"),))) is None
+    assert gaps_to_best(sample_run(selectors=(SelectorEntry(label="random", kind="RandomCohort"),))) is None
     assert best_fixed(sample_run(until=0)) is None
 
 

@@ -17,6 +17,7 @@ from fedelect.atlas import (
     LIMIT,
     Atlas,
     AtlasPlan,
+    Truth,
     build_atlas,
     level_contenders,
     load_atlas,
@@ -92,8 +93,7 @@ def show(
 def atlas_json(atlas: Atlas) -> dict[str, Any]:
     """The figures of an atlas as JSON-able values."""
     scenario, table = scenario_truth(atlas), table_truth(atlas)
-    first = tuple(range(atlas.config.budget))
-    rank = int(atlas.rank(first))
+    rank = int(atlas.rank(tuple(range(atlas.config.budget))))
     noise = float(atlas.seed_means().std(axis=0, ddof=1).mean()) if atlas.seeds > 1 else None
     return {
         "scenario": atlas.config.name,
@@ -110,7 +110,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
         "data_digest": atlas.data_digest,
         "built": {"with": atlas.provenance.versions, "at": atlas.provenance.created, "by": atlas.provenance.command},
         "optimum": {
-            "cohort": list(atlas.cohort(scenario.best)),
+            **_valued(atlas, scenario, table, scenario.best),
             "value": scenario.optimum.mean,
             "half_width": scenario.optimum.half_width,
             "seeds": scenario.optimum.count,
@@ -118,7 +118,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
             "table_less_fresh": seed_sets_apart(atlas),
         },
         "table": {
-            "cohort": list(atlas.cohort(table.best)),
+            **_valued(atlas, scenario, table, table.best),
             "value": table.optimum.mean,
             "smallest_gap": None if table.smallest_gap != table.smallest_gap else table.smallest_gap,
             "largest_gap": None if table.largest_gap != table.largest_gap else table.largest_gap,
@@ -126,12 +126,18 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
             "seed_noise": noise,
         },
         "first_clients": {
-            "cohort": list(first),
-            "value": float(scenario.values[rank]),  # by fresh seeds if there are, else the table's
+            **_valued(atlas, scenario, table, rank),
             "place": int((table.values > table.values[rank]).sum()) + 1,  # in the table
-            "table_value": float(table.values[rank]),
-            "fresh_value": float(scenario.values[rank]) if rank in atlas.contenders else None,
         },
+    }
+
+
+def _valued(atlas: Atlas, scenario: Truth, table: Truth, rank: int) -> dict[str, Any]:
+    """A cohort with its value by the valuing half of the fresh seeds (contenders only) and in the table."""
+    return {
+        "cohort": list(atlas.cohort(rank)),
+        "fresh_value": float(scenario.values[rank]) if rank in atlas.contenders else None,
+        "table_value": float(table.values[rank]),
     }
 
 
@@ -146,30 +152,42 @@ def _print(atlas: Atlas, path: Path, console: Console) -> None:
         soft_wrap=True,
     )
     rows = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("", "cohort", "mean opinion"):
+    for name in ("", "cohort", f"{best['seeds']} fresh seeds", "in the table"):
         rows.add_column(name)
-    rows.add_row("optimum, by fresh seeds", _members(best["cohort"]), f"{best['value']:.4f} ± {best['half_width']:.4f}")
-    rows.add_row("largest mean in the table", _members(table["cohort"]), f"{table['value']:.4f}")
-    place = f"first clients in the table, place {first['place']}"
-    rows.add_row(place, _members(first["cohort"]), f"{first['table_value']:.4f}")
-    if first["fresh_value"] is not None:
-        rows.add_row("first clients, by fresh seeds", _members(first["cohort"]), f"{first['fresh_value']:.4f}")
-    rows.add_row("a random cohort in the table", "", f"{table['mean']:.4f}")
+    spread = f" ± {best['half_width']:.4f}"
+    for name, one, note in (
+        ("optimum", best, spread),
+        ("best of the table", table, ""),
+        (f"first clients, place {first['place']}", first, ""),
+    ):
+        fresh = "-" if one["fresh_value"] is None else f"{one['fresh_value']:.4f}{note}"
+        rows.add_row(name, _members(one["cohort"]), fresh, f"{one['table_value']:.4f}")
+    rows.add_row("random cohort", "", "-", f"{table['mean']:.4f}")
     console.print(rows)
-    console.print(
+    for line in _notes(facts):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _notes(facts: dict[str, Any]) -> list[str]:
+    """What the values leave open: which contenders are level with the optimum, how far the seed sets are apart."""
+    best, table = facts["optimum"], facts["table"]
+    level = (
+        f"mean opinions; other fresh seeds chose the optimum. "
         f"{len(best['level'])} of the other {facts['contenders'] - 1} contenders cannot be told from the optimum by "
-        f"its {best['seeds']} valuing seeds (95 %, each by itself); in the table contenders are worth "
-        f"{best['table_less_fresh']:+.4f} against these",
-        highlight=False,
-        soft_wrap=True,
+        f"these {best['seeds']} seeds (95 %, each by itself); in the table contenders are worth "
+        f"{best['table_less_fresh']:+.4f} against these"
     )
-    noise = "" if table["seed_noise"] is None else f"; standard deviation between seeds {table['seed_noise']:.4f}"
+    above = [one for one in (table, facts["first_clients"]) if (one["fresh_value"] or 0.0) > best["value"]]
+    notes = [
+        f"{_members(one['cohort'])} is {one['fresh_value'] - best['value']:.4f} above the optimum by the same seeds: "
+        f"{'they cannot tell the two apart' if one['cohort'] in best['level'] else 'the choice was unlucky'}"
+        for one in above
+    ]
     if table["largest_gap"] is not None:
-        console.print(
-            f"gaps in the table: R_min = {table['smallest_gap']:.2g}, R_max = {table['largest_gap']:.4f}{noise}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        noise = "" if table["seed_noise"] is None else f"; standard deviation between seeds {table['seed_noise']:.4f}"
+        gaps = f"gaps in the table: R_min = {table['smallest_gap']:.2g}, R_max = {table['largest_gap']:.4f}{noise}"
+        notes.append(gaps)
+    return [level, *notes]
 
 
 def _members(cohort: list[int]) -> str:

@@ -18,7 +18,7 @@ from fedelect.errors import ConfigurationError, RunError
 from fedelect.records.provenance import Provenance
 from fedelect.vocabulary import Floats
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of the records, the only one that is read; see docs/RECORDS.md for the rule by which it changes."""
 
 Count = Annotated[int, Meta(ge=0)]
@@ -187,6 +187,22 @@ class SelectorEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The best cohort of a world in which the value of every cohort is known exactly: that of an atlas.
+
+    Attributes:
+        cohort: Its members, sorted.
+        value: Its mean opinion.
+        smallest_gap: R_min: value minus the best lower value of a cohort; None if none is lower.
+        largest_gap: R_max: value minus the lowest value of a cohort; None likewise.
+    """
+
+    cohort: tuple[Count, ...]
+    value: Share
+    smallest_gap: NonNegative | None
+    largest_gap: NonNegative | None
+
+
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run is. All but `provenance` is its identity: a folder is resumed only under an equal header.
 
@@ -211,6 +227,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         sizes: N numbers of training samples, or None.
         upload_probability: N probabilities that an upload arrives, or None.
         untrained: For each trial the mean opinion of the untrained model (None where unknown), or None.
+        optimum: The best of all cohorts, where an atlas knows it, or None.
         provenance: Where the run comes from.
     """
 
@@ -234,6 +251,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sizes: tuple[Count, ...] | None = None
     upload_probability: tuple[Share, ...] | None = None
     untrained: tuple[Share | None, ...] | None = None
+    optimum: Optimum | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from fedelect.records.table import (
     CurveName,
     RunTable,
     SelectorTable,
-    gaps_to_best_fixed,
+    gaps_to_best,
     group_shares,
     regret_curves,
     running_mean_curves,
@@ -57,8 +57,8 @@ class SelectorSummary:
         final_opinion: Mean opinion in the last slot that has one.
         running_mean: Mean opinion over all slots.
         running_mean_with_untrained: The same with the untrained model as first term; None if not on record.
-        gap_to_best_fixed: Mean opinion by which the best fixed cohort is ahead; None without one.
-        regret: Opinion lost to the stated oracle up to the last slot; None without one.
+        gap_to_best: Mean opinion by which the best cohort known is ahead (`gaps_to_best`); None without one.
+        regret: Opinion lost to the oracle up to the last slot; None without one.
         group_shares: Group -> share of all elections, in [0, 1].
         jain_index: Fairness of the elections, in (0, 1].
         never_chosen: How many clients were never elected.
@@ -77,7 +77,7 @@ class SelectorSummary:
     final_opinion: Interval
     running_mean: Interval
     running_mean_with_untrained: Interval | None
-    gap_to_best_fixed: Interval | None
+    gap_to_best: Interval | None
     regret: Interval | None
     group_shares: dict[str, Interval]
     jain_index: Interval
@@ -101,16 +101,18 @@ def summarise(
     Args:
         run: The run, finished or not.
         oracle: What the best cohort would earn in a slot (a number, or an array that broadcasts to (trials, T));
-            None leaves the regret out.
+            None takes the optimum of the header, and leaves the regret out if there is none.
         targets: Values to be reached.
         target_by: The curve that is to reach them.
         confidence: Level of the intervals, between 0 and 1.
     """
     table = tabulate(run)
+    if oracle is None and table.header.optimum is not None:
+        oracle = table.header.optimum.value
     view = _View(
         running=running_mean_curves(table),
         counted=None if table.untrained is None else running_mean_curves(table, with_untrained=True),
-        gaps=gaps_to_best_fixed(table),
+        gaps=gaps_to_best(table),
         losses=None if oracle is None else regret_curves(table, oracle),
         shares=group_shares(table),
         measured=table.measured,
@@ -158,7 +160,7 @@ def _summary(one: SelectorTable, view: _View) -> SelectorSummary:
         final_opinion=over_trials(metrics.last_present(one.opinion)),
         running_mean=over_trials(metrics.last_present(view.running[label])),
         running_mean_with_untrained=at_end(view.counted),
-        gap_to_best_fixed=None if view.gaps is None else over_trials(view.gaps[label]),
+        gap_to_best=None if view.gaps is None else over_trials(view.gaps[label]),
         regret=at_end(view.losses),
         group_shares={group: over_trials(share) for group, share in view.shares[label].items()},
         jain_index=over_trials(metrics.jain_index(one.selections[:, : view.joined])),

@@ -117,7 +117,8 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
     """Summarise a run, or the run in a folder, for people to read."""
     table = run if isinstance(run, RunTable) else read_table(run)
     groups = table.header.groups
-    columns = ["selector", "last slot", "mean opinion", "gap to best fixed"]
+    best = "best fixed" if table.header.optimum is None else "optimum"
+    columns = ["selector", "last slot", "mean opinion", f"gap to {best}"]
     columns += [f"{group} ({len(members)})" for group, members in groups.items()]
     rows = tuple(summarise(table))
     cells = tuple(
@@ -125,7 +126,7 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
             row.label,
             _format_mean(row.final_opinion),
             _format_interval(row.running_mean),
-            _format_interval(row.gap_to_best_fixed),
+            _format_interval(row.gap_to_best),
             *(_format_percent(row.group_shares.get(group)) for group in groups),
         )
         for row in rows

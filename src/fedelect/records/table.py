@@ -305,12 +305,16 @@ def best_fixed(run: RunRecords | RunTable) -> str | None:
     return max(played, key=played.__getitem__) if played else None
 
 
-def gaps_to_best_fixed(run: RunRecords | RunTable) -> dict[str, Floats] | None:
-    """Label -> (trials,): by how much opinion the best fixed cohort is ahead, on average over the slots both have.
+def gaps_to_best(run: RunRecords | RunTable) -> dict[str, Floats] | None:
+    """Label -> (trials,): by how much opinion a slot the best cohort known is ahead; negative where the selector is.
 
-    Paired by trial and slot. Negative where the selector is ahead. None if the run has no fixed cohort.
+    The best known is the world's optimum, if the header has it: its value minus the selector's mean. Else it is the
+    best fixed cohort of the run, paired by trial and slot over the slots both have. None without either.
     """
     table = tabulate(run)
+    if table.header.optimum is not None:
+        value = table.header.optimum.value
+        return {label: value - metrics.mean_present_slots(one.opinion) for label, one in table.selectors.items()}
     label = best_fixed(table)
     if label is None:
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedelect.equations.intervals import Interval, mean_interval
+from fedelect.equations.intervals import mean_interval
 from fedelect.equations.metrics import last_present, running_mean
 from fedelect.errors import ConfigurationError
 from fedelect.records import (
@@ -48,7 +48,6 @@ class RunAnalysis:
         curves: `OPINION`, `RUNNING_MEAN` and, with an oracle, `REGRET` -> label -> (trials, T). Where measured, also
             `ACCURACY`, `LOW_ACCURACY`, `FLAWED` (mean so far) and, beside random, `DIFFERENCE`, for those labels only.
         summaries: The figures of each selector; `targets` are reached by the running mean.
-        gaps: Label -> by how much opinion a slot the oracle is ahead; paired by slot if it is a fixed cohort.
         by_opinion: Label -> the same targets reached by the opinion of a single slot.
     """
 
@@ -58,7 +57,6 @@ class RunAnalysis:
     bounds: tuple[Bound, ...]
     curves: dict[str, dict[str, Floats]]
     summaries: tuple[SelectorSummary, ...]
-    gaps: dict[str, Interval]
     by_opinion: dict[str, tuple[TargetSummary, ...]]
 
 
@@ -164,7 +162,6 @@ def _analyse(run: RunData, targets: tuple[float, ...]) -> RunAnalysis:
         bounds=tuple(compute_bounds(run, oracle, run.thinning.curve_slots)),
         curves=curves,
         summaries=summaries,
-        gaps={one.label: _gap(one, oracle) for one in summaries},
         by_opinion={one.label: one.targets for one in by_opinion},
     )
 
@@ -182,10 +179,3 @@ def _measured_curves(run: RunData) -> dict[str, dict[str, Floats]]:
         found[DIFFERENCE] = {label: curve - measured[RANDOM].accuracy for label, curve in others.items()}
     present = {name: any(not np.isnan(curve).all() for curve in curves.values()) for name, curves in found.items()}
     return {name: curves for name, curves in found.items() if present[name]}
-
-
-def _gap(one: SelectorSummary, oracle: Oracle | None) -> Interval:
-    if one.gap_to_best_fixed is not None:
-        return one.gap_to_best_fixed
-    value = math.nan if oracle is None else oracle.value
-    return Interval(value - one.running_mean.mean, one.running_mean.half_width, one.running_mean.count)

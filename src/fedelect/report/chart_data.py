@@ -17,32 +17,35 @@ from fedelect.equations.metrics import failure_share
 from fedelect.records import MeasureCurves, RunHeader, SelectorTable
 from fedelect.report.analysis import LOW_ACCURACY, RunAnalysis
 from fedelect.report.run_data import STATUSES, Frames, RunData, last_recorded_slot
+from fedelect.report.worlds import Series, World
 from fedelect.vocabulary import Floats, Ints
 
 OPINION_DECIMALS = 4
 
 
-def chart_data(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
-    """One JSON-able object for each run."""
-    return [_run(analysis) for analysis in analyses]
+def chart_data(worlds: Sequence[World]) -> dict[str, Any]:
+    """The runs and the worlds that they are in, JSON-able."""
+    runs: list[dict[str, Any]] = []
+    found = []
+    for world in worlds:
+        numbers = range(len(runs), len(runs) + len(world.analyses))
+        found.append({"name": world.name, "by": world.ranking.by, "runs": list(numbers)})
+        runs += [_run(world, analysis) for analysis in world.analyses]
+    return {"worlds": found, "runs": runs}
 
 
-def _run(analysis: RunAnalysis) -> dict[str, Any]:
+def _run(world: World, analysis: RunAnalysis) -> dict[str, Any]:
     run = analysis.run
     header = run.header
     slots = run.thinning.curve_slots[run.thinning.curve_slots <= _last_slot(run)]
     return {
         "name": run.name,
-        "framework": header.framework,
         "clients": header.clients,
         "budget": header.budget,
-        "slots": header.slots,
-        "trials": header.trials,
         "curveSlots": slots.tolist(),
-        "selectors": [_selector(analysis, label, slots) for label in header.labels],
+        "selectors": [_selector(one, slots) for one in world.series if one.analysis is analysis],
         "noisy": run.noise_shown,
-        "oracle": None if analysis.oracle is None else _six(analysis.oracle.value),
-        "best": None if analysis.best is None else header.labels.index(analysis.best),
+        "optimum": None if header.optimum is None or run.told_gains else _six(header.optimum.value),
         "largestGap": None if analysis.oracle is None else analysis.oracle.largest_gap,
         "bounds": [
             {
@@ -54,6 +57,7 @@ def _run(analysis: RunAnalysis) -> dict[str, Any]:
             for bound in analysis.bounds
         ],
         "clientNames": _client_names(header, run.thinning.map_clients),
+        "flawed": sorted({client for members in header.flaws.values() for client in members}),
         "map": _map(run),
     }
 
@@ -62,12 +66,16 @@ def _last_slot(run: RunData) -> int:
     return max((last_recorded_slot(one) for one in run.table.selectors.values()), default=0)
 
 
-def _selector(analysis: RunAnalysis, label: str, slots: Ints) -> dict[str, Any]:
+def _selector(one: Series, slots: Ints) -> dict[str, Any]:
+    analysis, label = one.analysis, one.summary.label
     table, shown = analysis.run.table.selectors[label], analysis.run.thinning.map_clients
     failures = failure_share(table.arrivals.sum(axis=0), table.attempts.sum(axis=0))
     return {
         "label": label,
-        "kind": table.entry.kind,
+        "name": one.name,
+        "look": [one.look.colour, one.look.dash],
+        "again": one.again,
+        "repeated": one.repeated,
         "curves": {
             name: _sparse_band(curves[label]) if name == LOW_ACCURACY else _band(curves[label], slots)
             for name, curves in analysis.curves.items()
@@ -113,9 +121,10 @@ def _client_names(header: RunHeader, shown: Ints) -> list[str]:
 
 
 def _groups(header: RunHeader) -> dict[int, str]:
-    """Client -> the groups it is in, in words."""
+    """Client -> the groups it is in and the flaws it has, in words."""
     found: dict[int, list[str]] = {}
-    for name, members in header.groups.items():
+    flaws = {f"flaw: {kind}": members for kind, members in header.flaws.items()}
+    for name, members in [*header.groups.items(), *flaws.items()]:
         for client in members:
             found.setdefault(client, []).append(name)
     return {client: ", ".join(names) for client, names in found.items()}

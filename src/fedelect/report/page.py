@@ -1,7 +1,7 @@
 """The page: records in, one HTML file out, with nothing to load from anywhere else.
 
-Data is embed_json as JSON in which `<` is written as an escape, so that no text of a configuration can end the script
-element it stands in; everything else of theirs is escaped in `sections`. The page's own policy lets only the two
+Data is embedded as JSON in which `<` is written as an escape, so that no text of a configuration can end the script
+element it stands in; everything else of theirs is escaped where it is rendered. The page's own policy lets only the two
 scripts run whose hashes it names.
 """
 
@@ -19,19 +19,20 @@ import msgspec
 
 from fedelect.errors import RunError
 from fedelect.records import RunRecords
-from fedelect.report import measures, sections
+from fedelect.report import numbers, sections, won
 from fedelect.report.analysis import RunAnalysis, Source, analyse_runs, load_runs
 from fedelect.report.chart_data import chart_data
+from fedelect.report.html_parts import escape
 from fedelect.report.style import colour_rules
+from fedelect.report.worlds import World, group_worlds
 
 _SCRIPTS = ("page.js", "charts.js", "curves.js", "bars.js", "frames.js", "map.js", "live.js")
 
-_PARTS: dict[str, Callable[[Sequence[RunAnalysis]], str]] = {
-    "facts": sections.render_facts,
-    "bounds": sections.render_bounds,
+_PARTS: dict[str, Callable[[Sequence[World]], str]] = {
+    "won": won.render_won,
     "fairness": sections.render_fairness,
-    "measures": measures.render_measures,
-    "numbers": sections.render_numbers,
+    "bounds": sections.render_bounds,
+    "numbers": numbers.render_numbers,
     "provenance": sections.render_provenance,
     "thinned": sections.render_thinning,
 }
@@ -72,12 +73,13 @@ def write_report(
 def render(analyses: Sequence[RunAnalysis], *, live: bool = False) -> str:
     """Render the whole page. A live page asks its server for updates; see `render_update`."""
     charts, script = _asset("vendor/echarts.min.js"), _script()
+    worlds = group_worlds(analyses)
     return Template(_asset("assets/page.html")).substitute(
-        {name: part(analyses) for name, part in _PARTS.items()},
-        title=sections.escape(sections.page_title(analyses)),
+        _render_parts(worlds, live=live),
+        title=escape(sections.page_title(worlds)),
         policy=policy((charts, script), live=live),
         style=colour_rules() + _asset("assets/style.css"),
-        data=embed_json({"live": live, "runs": chart_data(analyses)}),
+        data=embed_json({"live": live, **chart_data(worlds)}),
         charts=charts,
         script=script,
     )
@@ -85,11 +87,17 @@ def render(analyses: Sequence[RunAnalysis], *, live: bool = False) -> str:
 
 def render_update(analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
     """Changing parts of a live page, JSON-able: the charts' data, the parts that are text, the title."""
+    worlds = group_worlds(analyses)
     return {
-        "runs": chart_data(analyses),
-        "parts": {name: part(analyses) for name, part in _PARTS.items()},
-        "title": sections.page_title(analyses),
+        **chart_data(worlds),
+        "parts": _render_parts(worlds, live=True),
+        "title": sections.page_title(worlds),
     }
+
+
+def _render_parts(worlds: Sequence[World], *, live: bool) -> dict[str, str]:
+    parts = {name: part(worlds) for name, part in _PARTS.items()}
+    return {"facts": sections.render_facts(worlds, live=live), **parts}
 
 
 def policy(scripts: Sequence[str], *, live: bool) -> str:

@@ -1,91 +1,84 @@
-"""The parts of the page that are text and tables, each a function from figures to HTML.
+"""The parts of the page that are text: title, worlds, warnings, fairness, theory, origin."""
 
-Whatever comes from a configuration or a file name is escaped. Cells carry their figures in full (`data-v`, half-width
-of the interval in `data-h`), which is what the page saves as CSV.
-"""
-
-import html
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from fedelect.equations.intervals import Interval
-from fedelect.records import RunTable, SelectorSummary
 from fedelect.report.analysis import RunAnalysis
+from fedelect.report.html_parts import (
+    NOTHING,
+    by_key,
+    count,
+    escape,
+    for_each_world,
+    interval_cell,
+    join_words,
+    number_cell,
+    render_figures,
+)
 from fedelect.report.run_data import RunData
-from fedelect.report.style import LIGHT_COLOURS
+from fedelect.report.worlds import Series, World
 
-_SOURCES = {"simulator": "the simulator", "flower": "Flower", "peers": "real processes"}
-_FRAMEWORKS = {
-    "fa": "Federated analytics: the average opinion reaches the server",
-    "da": "Democratized analytics: the clients elect among themselves",
+_SOURCES = {"simulator": "Simulated", "flower": "Run by Flower", "peers": "Run by real processes"}
+_LOOPS = {
+    "fa": "FL&FA: the average opinion reaches the server",
+    "da": "FL&DA: the clients elect among themselves",
 }
-NOTHING = "<td>\u2013</td>"
 _SHOWN_NAMES = 12
+_NAMED_IN_TITLE = 3
 
 
-def escape(value: object) -> str:
-    """`value` as text that HTML shows and never obeys."""
-    return html.escape(str(value), quote=True)
+def page_title(worlds: Sequence[World]) -> str:
+    """What was compared in which world, not escaped."""
+    if not worlds:
+        return "Client selection"
+    labels = list(dict.fromkeys(one.summary.label for world in worlds for one in world.series))
+    what = join_words(labels) if len(labels) <= _NAMED_IN_TITLE else f"{len(labels)} selectors"
+    return f"{what}{' compared' if len(labels) > 1 else ''} in {join_words([world.name for world in worlds])}"
 
 
-def page_title(analyses: Sequence[RunAnalysis]) -> str:
-    """A title for the page, not escaped."""
-    if len(analyses) > 1:
-        return "Client selection: " + " and ".join(
-            [", ".join(one.run.name for one in analyses[:-1]), analyses[-1].run.name]
-        )
-    name = analyses[0].run.header.scenario.get("name") if analyses else None
-    return f"Client selection: {name}" if isinstance(name, str) and name else "Client selection"
-
-
-def render_facts(analyses: Sequence[RunAnalysis]) -> str:
-    """Each run's size and origin, and a warning if it is not complete."""
-    if not analyses:
+def render_facts(worlds: Sequence[World], *, live: bool = False) -> str:
+    """Each world's size and loops, and warnings; a live page says elsewhere how far it has got."""
+    if not worlds:
         return '<p class="warning">No run is there so far; the page fills as soon as one begins.</p>'
-    return "".join(_facts(one, named=len(analyses) > 1) for one in analyses)
+    return "".join(_facts(world, named=len(worlds) > 1, live=live) for world in worlds)
 
 
-def _facts(analysis: RunAnalysis, *, named: bool) -> str:
-    header = analysis.run.header
-    rows = {
-        "clients": f"{header.clients:,}",
-        "elected a slot": f"{header.budget:,}",
-        "slots": f"{header.slots:,}",
-        "trials": f"{header.trials:,}",
-        "seed": header.seed,
-    }
-    cards = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in rows.items())
-    name = f"<strong>{escape(analysis.run.name)}</strong>: " if named else ""
-    return (
-        f"<p>{name}{_FRAMEWORKS[header.framework]}. A run by {_SOURCES[header.source]}.</p>"
-        f'<dl class="facts">{cards}</dl>{_warnings(analysis)}'
+def _facts(world: World, *, named: bool, live: bool) -> str:
+    header = world.header
+    several = len(world.analyses) > 1
+    flawed = len({client for members in header.flaws.values() for client in members})
+    kinds = ", ".join(kind.replace("_", " ") for kind, members in header.flaws.items() if members)
+    flaws = f", {flawed} of them flawed ({kinds})" if flawed else ""
+    loops = "; ".join(
+        (f"{one.run.name} is " if several else "") + _LOOPS[one.run.header.framework] for one in world.analyses
     )
+    text = (
+        f"{count(header.clients, 'client')}{flaws}; {header.budget:,} train in each of "
+        f"{count(header.slots, 'slot')}; {count(header.trials, 'trial')}. {_SOURCES[header.source]}. {loops}."
+    )
+    name = f"<strong>{escape(world.name)}</strong>: " if named else ""
+    return f"<p>{name}{escape(text)}</p>" + "".join(_warnings(one, named=several, live=live) for one in world.analyses)
 
 
-def _warnings(analysis: RunAnalysis) -> str:
+def _warnings(analysis: RunAnalysis, *, named: bool, live: bool) -> str:
     table = analysis.run.table
     warnings = []
-    if table.recorded < table.header.planned:
+    if table.recorded < table.header.planned and not live:
         share = 100.0 * table.recorded / table.header.planned
         warnings.append(
             f"This run is not complete: {table.recorded:,} of {table.header.planned:,} slots are on record "
             f"({share:.1f} %)."
         )
-    for what, count in (
+    for what, slots in (
         ("abandoned", sum(one.abandoned for one in table.selectors.values())),
         ("skipped", sum(one.skipped for one in table.selectors.values())),
     ):
-        if count:
-            warnings.append(f"{count:,} {'slot was' if count == 1 else 'slots were'} {what}.")
+        if slots:
+            warnings.append(f"{slots:,} {'slot was' if slots == 1 else 'slots were'} {what}.")
     warnings += [*_noise(analysis.run), *_explain_average(analysis.run)]
-    if analysis.run.told_gains:
-        warnings.append(
-            "Selectors were told what a slot gained against what was to be expected (0.5 + gain), not the average "
-            "opinion, which rises with any cohort; curves and tables show the average opinion."
-        )
-    return f'<p class="warning">{" ".join(warnings)}</p>' if warnings else ""
+    name = f"<strong>{escape(analysis.run.name)}</strong>: " if named else ""
+    return f'<p class="warning">{name}{" ".join(warnings)}</p>' if warnings else ""
 
 
 def _noise(run: RunData) -> list[str]:
@@ -111,83 +104,42 @@ def _explain_average(run: RunData) -> list[str]:
     ]
 
 
-def render_numbers(analyses: Sequence[RunAnalysis]) -> str:
-    """Table of final figures, and of the time to each target."""
-    untrained = any(one.running_mean_with_untrained is not None for analysis in analyses for one in analysis.summaries)
-    heads = ["selector", "last slot", "mean of all slots", *(["with the untrained model"] if untrained else [])]
-    heads += ["gap to the best cohort", "regret", "slots on record"]
-    rows = []
-    for analysis, one, key in each_selector(analyses):
-        cells = [interval_cell(one.final_opinion), interval_cell(one.running_mean)]
-        cells += [interval_cell(one.running_mean_with_untrained)] if untrained else []
-        cells.append("<td>best</td>" if one.label == analysis.best else interval_cell(analysis.gaps[one.label]))
-        cells += [interval_cell(one.regret, digits=2), _plain(one.done + one.abandoned + one.skipped)]
-        rows.append(render_row(key, cells))
-    spread = "\u00b1 is the 95 % interval over trials." if any(_trials(one) > 1 for one in analyses) else ""
-    noisy = any(one.run.noise_shown for one in analyses)
-    within = ", with noise where only noisy averages are on record" if noisy else ", from 0 to 1"
-    return (
-        f"<p>Opinions are the clients' mean score of the trained model{within}. {spread}</p>"
-        + render_table("final", heads, rows)
-        + _targets(analyses)
-    )
-
-
-def _trials(analysis: RunAnalysis) -> int:
-    return analysis.run.header.trials
-
-
-def _targets(analyses: Sequence[RunAnalysis]) -> str:
-    targets = next(([each.target for each in one.targets] for _, one, _ in each_selector(analyses)), [])
-    if not targets:
-        return ""
-    heads = ["selector", *(f"{target:g}" for target in targets)]
-    parts = []
-    for name, title in (("running", "mean of all slots so far"), ("single", "opinion of a slot")):
-        rows = []
-        for analysis, one, key in each_selector(analyses):
-            reached = one.targets if name == "running" else analysis.by_opinion[one.label]
-            notes = [f"{each.reached} of {each.trials} trials" for each in reached]
-            cells = [interval_cell(each.slots, 1, note=note) for each, note in zip(reached, notes, strict=True)]
-            rows.append(render_row(key, cells))
-        parts.append(f"<h4>Until the {title} reaches</h4>" + render_table(f"targets-{name}", heads, rows))
-    return (
-        "<h3>Time to a target</h3><p>Slots until an opinion is reached, over all trials; a trial that never gets there "
-        "counts with all its slots. Below: in how many trials it was reached.</p>"
-        f'<div class="pair">{"".join(f"<div>{part}</div>" for part in parts)}</div>'
-    )
-
-
-def render_fairness(analyses: Sequence[RunAnalysis]) -> str:
+def render_fairness(worlds: Sequence[World]) -> str:
     """Table of fairness: evenness of elections, clients never elected, lost uploads."""
-    groups = list(dict.fromkeys(group for one in analyses for group in one.run.header.groups))
-    heads = ["selector", *(f"elections of {group}" for group in groups), "Jain's index", "never elected in a trial"]
-    heads += ["never elected at all", "uploads lost"]
-    rows = []
-    for analysis, one, key in each_selector(analyses):
-        cells = [interval_cell(one.group_shares.get(group), percent=True) for group in groups]
-        cells += [interval_cell(one.jain_index), interval_cell(one.never_chosen, digits=1)]
-        cells += [_never(analysis.run.table, one), interval_cell(one.upload_failures, percent=True)]
-        rows.append(render_row(key, cells))
-    return (
-        "<p>Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat.</p>"
-        + render_table("fairness", heads, rows)
-    )
+    text = "Jain's index is 1 when all clients are elected equally often and 1/N when one takes every seat."
+    return f"<p>{text}</p>" + for_each_world(worlds, _fairness)
 
 
-def _never(table: RunTable, one: SelectorSummary) -> str:
-    header = table.header
-    never = [client for client, times in enumerate(one.selections[: table.joined]) if times == 0]
-    if not one.trials:
+def _fairness(world: World, suffix: str) -> str:
+    groups = [group for group, members in world.header.groups.items() if len(members) < world.header.clients]
+
+    def share(group: str) -> Callable[[Series], str]:
+        return lambda one: interval_cell(one.summary.group_shares.get(group), percent=True)
+
+    columns: dict[str, Callable[[Series], str]] = {
+        "Jain's index": lambda one: interval_cell(one.summary.jain_index),
+        "never elected in a trial": lambda one: interval_cell(one.summary.never_chosen, digits=1),
+        "never elected at all": _never,
+        "uploads lost": lambda one: interval_cell(one.summary.upload_failures, percent=True),
+        **{f"elections of {group}": share(group) for group in groups},
+    }
+    return render_figures(f"fairness{suffix}", by_key(world), columns)
+
+
+def _never(one: Series) -> str:
+    table, summary = one.analysis.run.table, one.summary
+    if not summary.trials:
         return NOTHING
-    names = [str(client) if header.client_names is None else header.client_names[client] for client in never]
+    never = [client for client, times in enumerate(summary.selections[: table.joined]) if times == 0]
+    given = table.header.client_names
+    names = [str(client) if given is None else given[client] for client in never]
     more = ", \u2026" if len(never) > _SHOWN_NAMES else ""
-    who = f'<span class="note">{escape(", ".join(names[:_SHOWN_NAMES]))}{more}</span>' if never else ""
-    return f'<td data-v="{len(never)}">{len(never)}{who}</td>'
+    return number_cell(len(never), ", ".join(names[:_SHOWN_NAMES]) + more)
 
 
-def render_bounds(analyses: Sequence[RunAnalysis]) -> str:
+def render_bounds(worlds: Sequence[World]) -> str:
     """Oracle of the regret, and the theorem's bounds with their conditions."""
+    analyses = [one for world in worlds for one in world.analyses]
     return "".join(_oracle(one, named=len(analyses) > 1) for one in analyses if one.oracle is not None)
 
 
@@ -201,10 +153,11 @@ def _oracle(analysis: RunAnalysis, *, named: bool) -> str:
             f"because it is not the best."
         )
     if oracle.smallest_gap is not None and oracle.largest_gap is not None:
+        whose, as_seen = ("all cohorts", "") if oracle.exact else ("the cohorts seen", "as far as seen, ")
+        most = analysis.run.header.slots * oracle.largest_gap
         text += (
-            f" Gaps to the cohorts seen below it: R_min = {oracle.smallest_gap:.3g}, R_max = {oracle.largest_gap:.3g}; "
-            f"as far as seen, no run loses more than T R_max = {analysis.run.header.slots * oracle.largest_gap:.3g} "
-            f"on average."
+            f" Gaps to {whose} below it: R_min = {oracle.smallest_gap:.3g}, R_max = {oracle.largest_gap:.3g}; "
+            f"{as_seen}no run loses more than T R_max = {most:.3g} on average."
         )
     name = f"<strong>{escape(analysis.run.name)}</strong>: " if named else ""
     return f"<p>{name}{escape(text)}</p>" + "".join(_bound(analysis, number) for number in range(len(analysis.bounds)))
@@ -223,8 +176,9 @@ def _bound(analysis: RunAnalysis, number: int) -> str:
     return f"<details><summary>{escape(text)} {verdict}.</summary><ul>{''.join(items)}</ul></details>"
 
 
-def render_thinning(analyses: Sequence[RunAnalysis]) -> str:
+def render_thinning(worlds: Sequence[World]) -> str:
     """Note of what the charts leave out."""
+    analyses = [one for world in worlds for one in world.analyses]
     notes = [
         f"{escape(one.run.name) + ': ' if len(analyses) > 1 else ''}{escape(note)}"
         for one in analyses
@@ -236,8 +190,9 @@ def render_thinning(analyses: Sequence[RunAnalysis]) -> str:
     return f"<p>Drawings are thinned; tables, means and intervals count every record.</p><ul>{items}</ul>"
 
 
-def render_provenance(analyses: Sequence[RunAnalysis]) -> str:
+def render_provenance(worlds: Sequence[World]) -> str:
     """Command that repeats each run, and its versions."""
+    analyses = [one for world in worlds for one in world.analyses]
     return "".join(_provenance(one, named=len(analyses) > 1) for one in analyses)
 
 
@@ -245,7 +200,7 @@ def _provenance(analysis: RunAnalysis, *, named: bool) -> str:
     header = analysis.run.header
     origin = header.provenance
     versions = ", ".join(f"{name} {version}" for name, version in sorted(origin.versions.items()))
-    parameters = msgspec.json.format(msgspec.json.encode([*header.selectors]), indent=2).decode()
+    parameters = "\n".join(msgspec.json.encode(one).decode() for one in header.selectors)
     scenario = msgspec.json.format(msgspec.json.encode(header.scenario), indent=2).decode()
     engine = f", engine {escape(header.engine)}" if header.engine else ""
     digest = f", data {escape(header.data_digest)}" if header.data_digest else ""
@@ -257,50 +212,3 @@ def _provenance(analysis: RunAnalysis, *, named: bool) -> str:
         f"<details><summary>Configuration</summary><pre>{escape(scenario)}</pre></details>"
         f"<details><summary>Selectors</summary><pre>{escape(parameters)}</pre></details>"
     )
-
-
-def each_selector(analyses: Sequence[RunAnalysis]) -> Iterable[tuple[RunAnalysis, SelectorSummary, str]]:
-    """Every selector of every run, with the cell that names it; colours count through all runs."""
-    position = 0
-    for analysis in analyses:
-        for one in analysis.summaries:
-            name = f"{analysis.run.name}: {one.label}" if len(analyses) > 1 else one.label
-            series = f'<span class="key" data-series="{position}" style="--ink: {_colour(position)}"></span>'
-            yield analysis, one, f'{series}{escape(name)}<span class="note">{escape(one.kind)}</span>'
-            position += 1
-
-
-def _colour(position: int) -> str:
-    return f"var(--series-{position % len(LIGHT_COLOURS)})"
-
-
-def render_table(name: str, heads: Sequence[str], rows: Sequence[str]) -> str:
-    """A table that scrolls and can be saved; heads are escaped, rows are HTML."""
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
-    return (
-        f'<div class="block"><div class="scroll" tabindex="0" role="region" aria-label="table {name}">'
-        f'<table id="table-{name}"><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-        f'<p class="save"><button type="button" data-table="table-{name}">CSV</button></p></div>'
-    )
-
-
-def render_row(name: str, cells: Iterable[str]) -> str:
-    """A row of a table; name and cells are HTML."""
-    return f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
-
-
-def _plain(value: int) -> str:
-    return f'<td data-v="{value}">{value:,}</td>'
-
-
-def interval_cell(interval: Interval | None, digits: int = 3, *, percent: bool = False, note: str = "") -> str:
-    """A cell that shows a mean with its spread, with a note below; a dash if there is none."""
-    if interval is None or math.isnan(interval.mean):
-        return NOTHING
-    scale, digits, unit = (100.0, 1, " %") if percent else (1.0, digits, "")
-    text, half = f"{interval.mean * scale:.{digits}f}", ""
-    if interval.half_width is not None:
-        half = f' data-h="{interval.half_width!r}"'
-        text += f' <span class="spread">\u00b1 {interval.half_width * scale:.{digits}f}</span>'
-    below = f'<span class="note">{escape(note)}</span>' if note else ""
-    return f'<td data-v="{interval.mean!r}"{half}>{text}{unit}{below}</td>'

@@ -1,11 +1,48 @@
 """The colours of the page in light and in dark, and of the figures.
 
 The selectors' colours are those of Okabe and Ito, which people with the common kinds of colour blindness can tell
-apart, without the yellow on white; lightened for the dark page. Every line also has a pattern, for grey print.
+apart, without the yellow on white; lightened for the dark page. Every line also has a pattern, for grey print. The
+last two colours are those of what all others are compared with: grey for random, black for the oracle.
 """
 
-LIGHT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b4508c", "#a87400", "#3a9bd9", "#6b6b6b", "#4b3aa8")
-DARK_COLOURS = ("#56b4e9", "#ff8a4c", "#2fc59a", "#e59ac6", "#f0b93a", "#a8d8f5", "#b5b5b5", "#a99cf5")
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fedelect.records import ORACLE, RANDOM
+
+LIGHT_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b4508c", "#a87400", "#3a9bd9", "#4b3aa8", "#6b6b6b", "#1c2126")
+DARK_COLOURS = ("#56b4e9", "#ff8a4c", "#2fc59a", "#e59ac6", "#f0b93a", "#a8d8f5", "#a99cf5", "#b5b5b5", "#e6eaee")
+
+DASHES: tuple[tuple[int, ...], ...] = ((), (8, 4), (2, 3), (11, 3, 2, 3))
+"""Patterns of lines: pixels on and off in turn; () is solid."""
+
+
+class Look(NamedTuple):
+    """How a selector is drawn.
+
+    Attributes:
+        colour: Number of its colour.
+        dash: Number of its pattern in `DASHES`.
+    """
+
+    colour: int
+    dash: int
+
+
+def deal_looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Deal colours and patterns to labels in order; no two of up to 28 are alike. Random and oracle have their own.
+
+    >>> deal_looks(["random", "a", "b", "a"])
+    {'random': Look(colour=7, dash=2), 'a': Look(colour=0, dash=0), 'b': Look(colour=1, dash=1)}
+    """
+    colours = len(LIGHT_COLOURS) - 2
+    own = {RANDOM: Look(colours, 2), ORACLE: Look(colours + 1, 1)}
+    looks: dict[str, Look] = {}
+    for label in dict.fromkeys(labels):
+        dealt = len(looks.keys() - own.keys())
+        looks[label] = own.get(label, Look(dealt % colours, dealt % len(DASHES)))
+    return looks
+
 
 _LIGHT = {
     "page": "#ffffff",

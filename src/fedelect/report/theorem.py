@@ -1,8 +1,9 @@
 """Regret against a stated oracle, and the theorem's bound beside it with what it is worth.
 
-The records do not hold the true means, so oracle and gaps are read from what was seen: the best fixed cohort (or,
-where none was run, the cohort with the highest mean opinion) against the mean opinion of every cohort that was
-played. What a bound assumes and a run breaks is said in words, condition by condition.
+A run on an atlas knows the optimum and the gaps. Other records do not hold the true means, so oracle and gaps are read
+from what was seen: the best fixed cohort (or, where none was run, the cohort with the highest mean opinion) against the
+mean opinion of every cohort that was played. What a bound assumes and a run breaks is said in words, condition by
+condition.
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 from fedelect.equations import theory
 from fedelect.records import SelectorEntry, best_fixed
 from fedelect.report.run_data import RunData
-from fedelect.vocabulary import Floats, Ints
+from fedelect.vocabulary import Cohort, Floats, Ints
 
 _BP_KINDS = ("BpUcb", "PeerElection")
 
@@ -23,12 +24,13 @@ class Oracle:
     """Reward of the best cohort in a slot, as far as the records know.
 
     Attributes:
-        value: Mean opinion of that cohort over all its slots and trials.
+        value: Mean opinion of that cohort: its true value, or that over all its slots and trials.
         name: Which cohort it is, in words.
         smallest_gap: R_min: oracle minus the best mean seen below it; None if no cohort is below.
         largest_gap: R_max: oracle minus the lowest mean seen; None likewise.
         cohorts: How many different cohorts were played.
         above: How many of them have a higher mean than the oracle.
+        exact: Whether value and gaps are those of all cohorts, from an atlas.
     """
 
     value: float
@@ -37,6 +39,7 @@ class Oracle:
     largest_gap: float | None
     cohorts: int
     above: int
+    exact: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,15 +65,26 @@ def find_oracle(run: RunData) -> Oracle | None:
     """Find the oracle of a run; None before the first opinion, and where opinions rise with any cohort (warm runs)."""
     if not run.cohorts or run.told_gains:
         return None
+    optimum = run.header.optimum
+    if optimum is not None:
+        return Oracle(
+            value=optimum.value,
+            name=f"the best of all cohorts, {{{_members(optimum.cohort)}}}",
+            smallest_gap=optimum.smallest_gap,
+            largest_gap=optimum.largest_gap,
+            cohorts=len(run.cohorts),
+            above=0,
+            exact=True,
+        )
     label = best_fixed(run.table)
     if label is not None:
         curve = run.table.selectors[label].opinion
         value, name = float(curve[~np.isnan(curve)].mean()), f"the fixed cohort {label!r}"
     else:
         cohort, (plays, value) = max(run.cohorts.items(), key=lambda item: item[1][1])
-        members = ", ".join(map(str, cohort[:12])) + (", \u2026" if len(cohort) > 12 else "")
         times = "once" if plays == 1 else f"{plays:,} times"
-        name = f"the best cohort seen, {{{members}}}, played {times} (the best of many means is flattered by luck)"
+        luck = "(the best of many means is flattered by luck)"
+        name = f"the best cohort seen, {{{_members(cohort)}}}, played {times} {luck}"
     gaps = [value - mean for _, mean in run.cohorts.values() if value - mean > 1e-12]
     return Oracle(
         value=value,
@@ -80,6 +94,10 @@ def find_oracle(run: RunData) -> Oracle | None:
         cohorts=len(run.cohorts),
         above=sum(mean > value + 1e-12 for _, mean in run.cohorts.values()),
     )
+
+
+def _members(cohort: Cohort) -> str:
+    return ", ".join(map(str, cohort[:12])) + (", \u2026" if len(cohort) > 12 else "")
 
 
 def compute_bounds(run: RunData, oracle: Oracle | None, slots: Ints) -> list[Bound]:
@@ -132,6 +150,8 @@ def _verdict(run: RunData, entry: SelectorEntry, condition: str) -> tuple[bool |
         arms, groups = math.comb(run.header.clients, run.header.budget), -(-run.header.clients // run.header.budget)
         return arms <= groups, f"there are {arms:,} arms, and the cold start plays {groups:,}"
     if condition == theory.GAPS_ARE_TRUE:
+        if run.header.optimum is not None:
+            return True, "they are those of the atlas"
         arms = math.comb(run.header.clients, run.header.budget)
         return False, f"they are estimated from the {len(run.cohorts):,} of {arms:,} cohorts that were played"
     if condition == theory.REWARDS_IGNORE_COHORT:

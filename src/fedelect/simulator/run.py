@@ -7,6 +7,7 @@ recorded after the last checkpoint are played again and must give the same recor
 """
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,11 +18,11 @@ from threadpoolctl import threadpool_limits
 from fedelect._imports import require_extras
 from fedelect._processes import Failed, WorkerLost, usable_cores
 from fedelect.analytics import OpinionFunction
-from fedelect.atlas import Atlas, AtlasEngine
+from fedelect.atlas import Atlas, AtlasEngine, table_truth
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
 from fedelect.measurement import opinions_on
-from fedelect.records import RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
+from fedelect.records import Optimum, RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.executors import Executor, InThisProcess, WorkerProcesses
@@ -268,6 +269,15 @@ def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
         )
 
 
+def _optimum(atlas: Atlas) -> Optimum:
+    """The best cohort of the table, which is the world that a run on an atlas plays in."""
+    truth = table_truth(atlas)
+    smallest, largest = (None if math.isnan(gap) else gap for gap in (truth.smallest_gap, truth.largest_gap))
+    return Optimum(
+        cohort=atlas.cohort(truth.best), value=truth.optimum.mean, smallest_gap=smallest, largest_gap=largest
+    )
+
+
 def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) -> RunHeader:
     """The header of the run. Where worlds are redrawn, map and sizes are those of the first."""
     world = build_world(plan.config, source)
@@ -293,5 +303,6 @@ def _header(plan: Plan, source: TrainingSource, engine: Engine, command: str) ->
         sizes=tuple(world.sizes.tolist()),
         upload_probability=tuple(world.upload_probability.tolist()),
         untrained=tuple(untrained[plan.draw(trial)] for trial in range(plan.trials)),
+        optimum=_optimum(source) if isinstance(source, Atlas) else None,
         provenance=create_provenance(command, versions_of(engine.name)),
     )

@@ -35,7 +35,7 @@ function showAll(before) {
   for (const part of document.querySelectorAll(".drawn")) part.hidden = empty;
   if (empty) return closePanels();
   offerCurveChoices();
-  at("to-achieved").hidden = !allSeries().some((one) => one.selector.curves.accuracy);
+  matchCharts();
   offerMapChoices(before);
   paintKeys();
   showMaps();
@@ -51,7 +51,7 @@ function lastingName(held) {
 /** Replace the data and the text of the page by what the server sent; choices stay as they are. */
 function take(news) {
   const before = stops().length;
-  data = { ...data, runs: news.runs };
+  data = { ...data, worlds: news.worlds, runs: news.runs };
   document.title = news.title;
   document.querySelector("h1").textContent = news.title;
   for (const [name, text] of Object.entries(news.parts)) {
@@ -127,17 +127,26 @@ const darkNow = () => (document.documentElement.dataset.theme ?? (matchMedia("(p
 at("theme").onclick = () => switchTheme(darkNow() ? "light" : "dark");
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 
-// Paper is white whatever the screen is.
-let themeBeforePrint;
-addEventListener("beforeprint", () => { themeBeforePrint = document.documentElement.dataset.theme; switchTheme("light"); });
+// Paper is white and narrow whatever the screen is, and nothing on it can be unfolded.
+let themeBefore;
+let folded = [];
+addEventListener("beforeprint", () => {
+  printing = true;
+  themeBefore = document.documentElement.dataset.theme;
+  folded = [...document.querySelectorAll("details:not([open]):not(.panel details)")];
+  for (const one of folded) one.open = true;
+  document.documentElement.classList.add("paper");
+  switchTheme("light");
+});
 addEventListener("afterprint", () => {
-  if (themeBeforePrint === undefined) delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = themeBeforePrint;
+  printing = false;
+  document.documentElement.classList.remove("paper");
+  for (const one of folded) one.open = false;
+  if (themeBefore === undefined) delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = themeBefore;
   drawAll();
 });
 
-addCurves();
-addBars();
 addMapControls();
 showAll(0);
 paintKeys();

@@ -35,7 +35,7 @@ class Panel {
       name: `Map ${++panelsMade}`,
       build: (ink) => this.option(ink),
       rows: () => this.rows(),
-      square: true,
+      height: (width) => width - ROOM_BESIDE_MAP.left - ROOM_BESIDE_MAP.right + ROOM_BESIDE_MAP.top + ROOM_BESIDE_MAP.bottom,
       many: this.run.map.clients.length > CANVAS_FROM,
     });
     this.figure.append(this.details);
@@ -51,10 +51,13 @@ class Panel {
     return { run: run.name, label: run.labels[this.index], trial: this.trial, open: this.details.open };
   }
 
-  /** The last slot that the map holds at or before the slider. */
+  /** The last slot of its trial on record at or before the slider; null if there is none. */
   get frame() {
-    const column = this.run.map.slots.findLastIndex((slot) => slot <= slotNow());
-    return frameAt(this.run, this.index, this.trial, column);
+    for (let column = this.run.map.slots.findLastIndex((slot) => slot <= slotNow()); column >= 0; column--) {
+      const frame = frameAt(this.run, this.index, this.trial, column);
+      if (frame) return frame;
+    }
+    return null;
   }
 
   offer() {
@@ -89,7 +92,7 @@ class Panel {
 
   sentence() {
     const frame = this.frame;
-    if (!frame) return `Slot ${slotNow()} of this trial is not on record.`;
+    if (!frame) return slotNow() ? `Up to slot ${slotNow()} nothing of this trial is on record.` : "Nothing is on record.";
     if (!frame.members.size) return `Slot ${frame.slot} was ${frame.status}: nobody was elected.`;
     const { map, clients } = this.run;
     const whose = map.clients.length < clients ? " of the clients shown" : "";
@@ -151,15 +154,15 @@ class Panel {
       client: number,
       value: [...map.places[number], within(frame ? frame[mapView.kind](number) : null)],
       symbolSize: size(number),
-      label: { position: map.places[number][0] > left + 0.92 * (right - left) ? "left" : "right" },
     }));
+    placeLabels(points, this.chart.plot.clientWidth, map.square, (point) => frame?.members.has(map.clients[point.client]));
     const lit = frame ? points.filter((point) => frame.members.has(map.clients[point.client])) : [];
     const uploads = lit.map((point) => {
       const arrived = frame.rounds ? frame.members.get(map.clients[point.client]) / frame.rounds : 1;
       return { coords: [point.value.slice(0, 2), server], lineStyle: { opacity: 0.25 + 0.65 * arrived, type: arrived ? "solid" : [4, 4] } };
     });
     const links = map.links.map(([one, other]) => ({ coords: [map.places[row.get(one)], map.places[row.get(other)]] }));
-    const label = { show: map.clients.length <= LABELLED_CLIENTS, formatter: ({ name }) => name, distance: 7, color: ink.text, fontSize: 11 };
+    const label = { formatter: ({ name }) => name, distance: 5, color: ink.text, fontSize: 11 };
     const axis = (name, from, to) => ({ type: "value", min: from, max: to, name, interval: (to - from) / 4, axisLabel: { color: ink.soft, show: map.placesKnown, formatter: (value) => String(+value.toPrecision(3)) } });
     const base = mapFrame(ink, map, axis, [left, right, bottom, top], this.sentence());
     const still = { animation: true, animationDuration: 0, animationDurationUpdate: mapView.timer ? 150 : 250 };
@@ -178,7 +181,7 @@ class Panel {
         { type: "scatter", name: "no value", z: 4, data: points.filter((point) => point.value[2] === null), label, itemStyle: { color: ink.page, borderColor: ink.soft, borderWidth: 1.5 } },
         {
           type: "scatter", name: "elected", silent: true, z: 5, animation: false,
-          data: lit.map((point) => ({ ...point, symbolSize: point.symbolSize + 7 * crowd })),
+          data: lit.map((point) => ({ ...point, label: { show: false }, symbolSize: point.symbolSize + 7 * crowd })),
           itemStyle: { color: "transparent", borderColor: ink.lit, borderWidth: 3, shadowColor: ink.lit, shadowBlur: 12 },
         },
         { type: "scatter", name: "server", silent: true, z: 3, symbol: "roundRect", symbolSize: 20, data: [server], itemStyle: { color: ink.text, opacity: 1 }, label: { show: true, position: "bottom", distance: 4, formatter: "server", color: ink.text, fontSize: 12, fontWeight: "bold", textBorderColor: ink.page, textBorderWidth: 3 } },
@@ -191,6 +194,25 @@ class Panel {
     const text = (value) => (typeof value === "number" && !Number.isInteger(value) ? String(+value.toFixed(4)) : value ?? "–");
     const lines = this.facts(this.frame, point.client).filter(([name, value]) => value !== null || name === "opinion");
     return lines.map(([name, value]) => `${safe(name)} <b>${safe(text(value))}</b>`).join("<br>");
+  }
+}
+
+/** Give each point a place for its name beside it that covers no circle and no other name, the elected first; or none. */
+function placeLabels(points, width, [left, bottom, right, top], elected) {
+  const room = ROOM_BESIDE_MAP;
+  const scale = (width - room.left - room.right) / (right - left);
+  const centre = ([x, y]) => [(x - left) * scale, (top - y) * scale];
+  const taken = points.map(({ value, symbolSize }) => { const [x, y] = centre(value); const r = symbolSize / 2; return [x - r, y - r, x + r, y + r]; });
+  const middle = scale * (right - left) / 2;
+  taken.push([middle - 20, middle - 10, middle + 20, middle + 30]); // the server and its name
+  const free = (box) => box[0] > 0 && box[2] < scale * (right - left) + room.right && taken.every((one) => box[2] <= one[0] || one[2] <= box[0] || box[3] <= one[1] || one[3] <= box[1]);
+  const many = points.length > LABELLED_CLIENTS;
+  for (const point of [...points].sort((a, b) => Number(Boolean(elected(b))) - Number(Boolean(elected(a))))) {
+    const [[x, y], r, w, h] = [centre(point.value), point.symbolSize / 2 + 5, 7 * point.name.length, 11];
+    const boxes = { right: [x + r, y - h / 2, x + r + w, y + h / 2], left: [x - r - w, y - h / 2, x - r, y + h / 2], top: [x - w / 2, y - r - h, x + w / 2, y - r], bottom: [x - w / 2, y + r, x + w / 2, y + r + h] };
+    const position = many ? undefined : Object.keys(boxes).find((side) => free(boxes[side]));
+    point.label = { show: position !== undefined, position };
+    if (position) taken.push(boxes[position]);
   }
 }
 

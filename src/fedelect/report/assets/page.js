@@ -4,31 +4,24 @@ const at = (id) => document.getElementById(id);
 
 let data = JSON.parse(at("data").textContent);
 
-/** Selectors whose lines are switched off, by run and label: their name on the page changes when a second run comes. */
+/** Labels of the selectors whose lines are switched off. */
 const switchedOff = new Set();
 
-/** Every selector of every run, in the order in which colours are dealt. */
-function allSeries() {
-  const several = data.runs.length > 1;
-  let position = 0;
-  return data.runs.flatMap((run, runIndex) =>
-    run.selectors.map((selector, index) => ({
-      run,
-      runIndex,
-      selector,
-      index,
-      position: position++,
-      name: several ? `${run.name}: ${selector.label}` : selector.label,
-      lasting: JSON.stringify([run.name, selector.label]),
-    })),
+/** The selectors of a world, each once: one that a later run only repeats is left out. */
+function seriesOf(world) {
+  return world.runs.flatMap((runIndex) =>
+    data.runs[runIndex].selectors
+      .map((selector, index) => ({ run: data.runs[runIndex], runIndex, selector, index, name: selector.name, label: selector.label, look: selector.look }))
+      .filter((one) => !one.selector.repeated),
   );
 }
 
-const shownSeries = () => allSeries().filter((one) => !switchedOff.has(one.lasting));
+const allSeries = () => data.worlds.flatMap(seriesOf);
+const shownSeries = (world) => seriesOf(world).filter((one) => !switchedOff.has(one.label));
 
-const COLOURS = 8;
+const COLOURS = 9;
 const PATTERNS = ["solid", [8, 4], [2, 3], [11, 3, 2, 3]];
-const patternOf = (position) => PATTERNS[(position + Math.floor(position / COLOURS)) % PATTERNS.length];
+const patternOf = (one) => PATTERNS[one.look[1]];
 const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
 
 /** The colours of the page as it is now, light or dark. */
@@ -37,7 +30,7 @@ function inkNow() {
   const read = (name) => style.getPropertyValue(`--${name}`).trim();
   const series = Array.from({ length: COLOURS }, (_, number) => read(`series-${number}`));
   const names = ["page", "text", "soft", "line", "panel", "accent", "lit"];
-  return { ...Object.fromEntries(names.map((name) => [name, read(name)])), series, of: (position) => series[position % COLOURS] };
+  return { ...Object.fromEntries(names.map((name) => [name, read(name)])), series, of: (one) => series[one.look[0]] };
 }
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -59,9 +52,9 @@ const figureText = (value, digits = 4) => (value === null || value === undefined
 
 /** A short piece of a selector's line into each empty key of the page. */
 function paintKeys() {
-  for (const key of document.querySelectorAll(".key[data-series]")) {
+  for (const key of document.querySelectorAll(".key[data-dash]")) {
     if (key.firstChild) continue;
-    const pattern = patternOf(Number(key.dataset.series));
+    const pattern = PATTERNS[key.dataset.dash];
     const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
     const attributes = { x1: 0, x2: 36, y1: 6, y2: 6, stroke: "currentColor", "stroke-width": 3 };
@@ -99,10 +92,11 @@ const csvText = (rows) => rows.map((row) => row.map(csvCell).join(",") + "\n").j
 
 /** The rows of a table of the page, with figures in full and half-widths in columns of their own. */
 function tableRows(table) {
-  const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  const body = [...table.tBodies[0].rows];
+  const figures = (row) => ({ cells: [...row.cells].filter((cell) => !cell.classList.contains("strip")) });
+  const body = [...table.tBodies[0].rows].map(figures);
+  const heads = figures(table.tHead.rows[0]).cells.map((cell) => cell.textContent);
   const wide = heads.map((_, column) => body.some((row) => row.cells[column].dataset.h !== undefined));
-  const own = (cell) => [...cell.childNodes].filter((node) => node.className !== "note").map((node) => node.textContent).join("").trim();
+  const own = (cell) => [...cell.childNodes].filter((node) => !["note", "place"].includes(node.className)).map((node) => node.textContent).join("").trim();
   const rows = body.map((row) =>
     [...row.cells].flatMap((cell, column) => {
       const first = cell.dataset.v === undefined ? own(cell) : Number(cell.dataset.v);
