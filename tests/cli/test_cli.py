@@ -251,7 +251,10 @@ def test_the_demo_runs_a_users_world_and_both_loops_and_names_its_report(fedelec
     code, out, _ = fedelect("demo", "--slots", "5", "--trials", "1", "--out", "d")
     assert code == 0
     assert "FL&FA" in out and "FL&DA" in out and "iid" in out and "users-small" in out and "clean accuracy" in out
-    assert read_run(tmp_path / "d" / "users").header.labels == ("auto", "cycle", "random", "oracle")
+    labels = ("auto", "quick-init-ucb", "cycle", "random", "oracle")
+    assert read_run(tmp_path / "d" / "users").header.labels == labels
+    assert [line.split()[0] for line in out.splitlines()[-5:]] == ["who", "Users'", "Paper's", "The", "open"]
+    assert all(" is first: " in line for line in out.splitlines()[-4:-1])
     page = (tmp_path / "d" / "report.html").read_text()
     assert "Client selection: users, fa and da" in page
     assert "report.html" in out.splitlines()[-1]

@@ -211,7 +211,10 @@ def test_the_table_of_a_measured_run_has_a_second_part_with_the_columns_that_hav
     assert mine["MB"] == f"{(found.bytes_down.mean + found.bytes_up.mean) / 1e6:.3g}"
     random = dict(zip(table.measures.columns, table.measures.cells[1], strict=True))
     assert random["minus random"] == random["closure"] == "-"
-    assert str(table).endswith(table.measures.caption) and table._repr_html_().count("<table>") == 2
+    assert table.notes[0].startswith("mine is first: accuracy 0.783")
+    assert (
+        str(table).endswith(f"{table.measures.caption}\n{table.notes[0]}") and table._repr_html_().count("<table>") == 2
+    )
     thrifty = summary_table(tabulate(without(measured_run(), "mine"))).blocks[1].columns
     assert "at equal bytes" not in thrifty, "both sent as much"
     assert "closure" not in summary_table(tabulate(without(measured_run(), "oracle"))).blocks[1].columns

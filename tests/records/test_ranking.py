@@ -25,14 +25,19 @@ def even_run(opinions: dict[str, tuple[float, ...]] = OPINIONS, **changes: Any) 
 def test_selectors_are_ranked_with_paired_differences_to_random_and_to_the_best_fixed_cohort() -> None:
     ranking = rank_world([tabulate(even_run())])
     assert (ranking.by, ranking.best_known) == ("opinion", "best")
-    assert [(row.label, row.place) for row in ranking.rows] == [("best", None), ("mine", 1), ("other", 2), ("random", 3)]
+    assert [(row.label, row.place) for row in ranking.rows] == [
+        ("best", None),
+        ("mine", 1),
+        ("other", 2),
+        ("random", 3),
+    ]
     best, mine, other, random = ranking.rows
     assert mine.score.mean == pytest.approx(0.7) and mine.minus_random is not None and mine.minus_best is not None
     # Differences to random 0.1, 0.2, 0.3: standard deviation 0.1, t(2, 97.5 %) = 4.302653.
     assert mine.minus_random.mean == pytest.approx(0.2)
     assert mine.minus_random.half_width == pytest.approx(4.302653 * 0.1 / 3**0.5)
     assert mine.minus_best.mean == pytest.approx(-0.2) and best.minus_best is None and random.minus_random is None
-    assert mine.level and other.level and not other.minus_random == mine.minus_random
+    assert mine.level and other.level and other.minus_random != mine.minus_random
 
 
 def test_the_sentence_names_the_first_and_whom_the_trials_cannot_tell_from_it() -> None:
@@ -43,7 +48,7 @@ def test_the_sentence_names_the_first_and_whom_the_trials_cannot_tell_from_it() 
     text = rank_world([tabulate(even_run(clear))]).sentence()
     assert "+0.200 ± 0.000 against random." in text and "clearly" not in text and "cannot tell" not in text
     alone = rank_world([tabulate(sample_run(trials=1))]).sentence()
-    assert alone.endswith("One trial cannot tell skill from luck.")
+    assert alone.endswith("One trial cannot tell skill from luck; play more.")
     assert rank_world([tabulate(sample_run(until=0))]).sentence() == "No selector has a result so far."
 
 

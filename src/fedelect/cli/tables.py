@@ -18,12 +18,12 @@ LONGEST_NAME = 24
 
 def print_summary(summary: SummaryTable, console: Console) -> None:
     """Print the tables of a run: one row for each selector."""
-    groups = summary.opinions.columns[:3:-1]  # shares of the groups, the last one first
-    print_block(summary.opinions, console, title=summary.title, least_first=(*groups, "gap to best fixed", "last slot"))
+    least_first = (*summary.opinions.columns[:2:-1], "last slot")  # the last column first
+    print_block(summary.opinions, console, title=summary.title, least_first=least_first)
     if summary.measures is not None:
         print_block(summary.measures, console, least_first=LEAST_FIRST)
     for note in summary.notes:
-        console.print(Text(note), soft_wrap=True)
+        console.print(Text(note))
 
 
 def print_block(block: Block, console: Console, *, title: str = "", least_first: Sequence[str] = ()) -> None:

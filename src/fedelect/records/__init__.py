@@ -10,7 +10,7 @@ from fedelect.records.measures import (
 )
 from fedelect.records.parts import PartStore, remove_leftovers
 from fedelect.records.provenance import Provenance, create_provenance, library_versions
-from fedelect.records.ranking import RankedSelector, Ranking, rank_world, repeats
+from fedelect.records.ranking import RankedSelector, WorldRanking, rank_world, repeats
 from fedelect.records.reader import (
     RunFollower,
     RunRecords,
@@ -74,7 +74,6 @@ __all__ = [
     "PartStore",
     "Provenance",
     "RankedSelector",
-    "Ranking",
     "ReachedRandom",
     "RunFollower",
     "RunHeader",
@@ -89,6 +88,7 @@ __all__ = [
     "SummaryTable",
     "TableBuilder",
     "TargetSummary",
+    "WorldRanking",
     "accuracy_curves",
     "best_fixed",
     "create_provenance",

@@ -32,7 +32,7 @@ class RankedSelector:
         place: 1 for the best; None for a reference, which was told in advance what selectors have to find out.
         score: Clean accuracy over the last ten slots, or mean opinion over all slots.
         minus_random: Score minus that of random; None without random, and for random itself.
-        minus_best: Score minus that of the best known (`Ranking.best_known`); None for the best known itself.
+        minus_best: Score minus that of the best known (`WorldRanking.best_known`); None for the best known itself.
         level: Whether the trials cannot tell it from the first; True for the first.
     """
 
@@ -46,7 +46,7 @@ class RankedSelector:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
+class WorldRanking:
     """The selectors of one world, the best score first.
 
     Attributes:
@@ -77,7 +77,7 @@ class Ranking:
                 text += f", which is not clearly better than {RANDOM}"
         others = [name(row) for row in self.rows if row.level and row.place not in (None, 1)]
         if first.score.half_width is None:
-            return f"{text}. One trial cannot tell skill from luck."
+            return f"{text}. One trial cannot tell skill from luck; play more."
         if others:
             text += f". The trials cannot tell it from {', '.join(others)}"
         return f"{text}."
@@ -97,7 +97,7 @@ def repeats(one: SelectorTable, other: SelectorTable) -> bool:
     return alike and all(np.array_equal(ours, theirs, equal_nan=True) for ours, theirs in pairs)
 
 
-def rank_world(tables: Sequence[RunTable]) -> Ranking:
+def rank_world(tables: Sequence[RunTable]) -> WorldRanking:
     """Rank the selectors of one or several runs in the same world, with the same trials and slots."""
     comparison = _Comparison(tables)
     contenders = [key for key in comparison.order if not comparison.is_reference(key)]
@@ -117,7 +117,7 @@ def rank_world(tables: Sequence[RunTable]) -> Ranking:
                 level=behind_first is not None and (behind_first.high is None or behind_first.high >= 0.0),
             )
         )
-    return Ranking(by="accuracy" if comparison.measured else "opinion", best_known=best_known, rows=tuple(rows))
+    return WorldRanking(by="accuracy" if comparison.measured else "opinion", best_known=best_known, rows=tuple(rows))
 
 
 class _Comparison:

@@ -15,6 +15,7 @@ from fedelect._text import count, printable
 from fedelect.equations.closure import Closure
 from fedelect.equations.intervals import Interval
 from fedelect.records.measures import MeasureSummary
+from fedelect.records.ranking import RankedSelector, rank_world
 from fedelect.records.summary import SelectorSummary, summarise
 from fedelect.records.table import RunTable, read_table
 
@@ -75,7 +76,7 @@ class SummaryTable(Sequence[SelectorSummary]):
         opinions: The opinions and elections, as text.
         measures: The clean accuracy and the costs, as text; None if nothing was measured.
         rows: The same as figures, with intervals; also by index: `summary[0].running_mean.mean`.
-        notes: What a reader should know before trusting the figures, a sentence each.
+        notes: Who won, and what a reader should know before trusting the figures; a sentence each.
     """
 
     title: str
@@ -104,7 +105,7 @@ class SummaryTable(Sequence[SelectorSummary]):
         return iter(self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([printable(self.title), "\n\n".join(map(str, self.blocks)), *self.notes])
+        return "\n".join([printable(self.title), "\n\n".join(map(str, self.blocks)), *map(printable, self.notes)])
 
     __repr__ = __str__
 
@@ -117,22 +118,23 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
     """Summarise a run, or the run in a folder, for people to read."""
     table = run if isinstance(run, RunTable) else read_table(run)
     groups = table.header.groups
-    best = "best fixed" if table.header.optimum is None else "optimum"
-    columns = ["selector", "last slot", "mean opinion", f"gap to {best}"]
-    columns += [f"{group} ({len(members)})" for group, members in groups.items()]
     rows = tuple(summarise(table))
+    gaps = rows if any(row.gap_to_best is not None for row in rows) else ()
+    best = "best fixed" if table.header.optimum is None else "optimum"
+    columns = ["selector", "last slot", "mean opinion", *([f"gap to {best}"] if gaps else [])]
+    columns += [f"{group} ({len(members)})" for group, members in groups.items()]
     cells = tuple(
         (
             row.label,
             _format_mean(row.final_opinion),
             _format_interval(row.running_mean),
-            _format_interval(row.gap_to_best),
+            *([_format_interval(row.gap_to_best)] if gaps else []),
             *(_format_percent(row.group_shares.get(group)) for group in groups),
         )
         for row in rows
     )
     opinions = Block(tuple(columns), cells, CAPTION)
-    return SummaryTable(_title(table), opinions, _measures_block(rows), rows, _note_doubts(table))
+    return SummaryTable(_title(table), opinions, _measures_block(rows), rows, _note(table))
 
 
 def summary_json(run: RunTable) -> dict[str, Any]:
@@ -155,13 +157,14 @@ def _as_json(row: SelectorSummary) -> dict[str, Any]:
     return figures if row.measured is not None else {key: figures[key] for key in figures if key != "measured"}
 
 
-def _note_doubts(table: RunTable) -> tuple[str, ...]:
-    """Say what a reader should doubt: a single trial, and training that hardly changed what clients think."""
-    notes = []
-    if table.header.trials == 1 and len(table.selectors) > 1:
-        notes.append(
-            "one trial cannot tell selectors apart: differences may be chance; play more (trials=8, --trials 8)"
-        )
+def _note(table: RunTable) -> tuple[str, ...]:
+    """Say who won, if there was a competition, and whether training hardly changed what clients think."""
+
+    def name(row: RankedSelector) -> str:
+        return f"{row.label} ({table.selectors[row.label].entry.kind})" if row.label == "auto" else row.label
+
+    ranking = rank_world([table])
+    notes = [ranking.sentence(name)] if sum(row.place is not None for row in ranking.rows) > 1 else []
     last = table.header.slots - max(1, table.header.slots // 10)
     ends = [one.opinion[:, last:] for one in table.selectors.values() if not np.isnan(one.opinion[:, last:]).all()]
     if table.untrained is not None and ends and not np.isnan(table.untrained).all():

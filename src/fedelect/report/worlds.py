@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fedelect.records import Ranking, RunHeader, SelectorSummary, rank_world, repeats
+from fedelect.records import RunHeader, SelectorSummary, WorldRanking, rank_world, repeats
 from fedelect.report.analysis import RunAnalysis, make_unique
 from fedelect.report.style import Look, deal_looks
 
@@ -48,7 +48,7 @@ class World:
 
     name: str
     analyses: tuple[RunAnalysis, ...]
-    ranking: Ranking
+    ranking: WorldRanking
     series: tuple[Series, ...]
 
     @property
