@@ -92,9 +92,10 @@ def _strip(score: Interval, scores: Sequence[Interval], colour: int) -> str:
     bar = ""
     if score.low is not None and score.high is not None:
         bar = f'<line x1="{at(score.low)}" x2="{at(score.high)}" y1="{middle:g}" y2="{middle:g}"/>'
+    dot = f'<circle cx="{at(score.mean)}" cy="{middle:g}" r="4"/>'
     return (
-        f'<td class="strip"><svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" style="--ink: var(--series-{colour})" '
-        f'aria-hidden="true">{bar}<circle cx="{at(score.mean)}" cy="{middle:g}" r="4"/></svg></td>'
+        f'<td class="strip"><svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'style="--ink: var(--series-{colour})" aria-hidden="true">{bar}{dot}</svg></td>'
     )
 
 
