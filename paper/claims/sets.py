@@ -9,11 +9,13 @@ from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.vocabulary import Floats
 from paper import published
 from paper.catalogue import BUDGETS, LAST_FIVE, OPTIMAL, RANDOM, random_of
-from paper.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
+from paper.claims.claim import Check, Claim, Measure, exactly
+from paper.claims.drawn import spread_of_sets
 from paper.claims.measures import accuracy_gain
 from paper.evidence import Evidence
 from paper.measurements.losses import Losses
 from paper.measurements.optimum import Optimum
+from paper.ranges import Range, above, below, near
 
 SLOTS = 50
 ONE_POINT = 0.01
@@ -143,6 +145,7 @@ CLAIMS = (
                 name="gain of 20 over 15 clients",
                 measure=accuracy_gain(random_of(20), random_of(15), slots=SLOTS),
                 claimed=below(ONE_POINT),
+                drawn=spread_of_sets(),
             ),
         ),
         why={
@@ -186,6 +189,7 @@ CLAIMS = (
                 name="set 4 less set 3 (all)",
                 measure=accuracy_gain(OPTIMAL, random_of(20), slots=SLOTS),
                 claimed=near(0.0, ONE_POINT),
+                drawn=spread_of_sets(),
             ),
         ),
         why={
@@ -204,6 +208,7 @@ CLAIMS = (
                 measure=best_other_less_first_five,
                 claimed=below(ONE_POINT),
                 over="trainings",
+                drawn=spread_of_sets(),
             ),
             Check(
                 name="cohorts that these cannot tell from set 4, or that are better",

@@ -7,7 +7,8 @@ from fedelect.equations.intervals import Interval
 from paper.catalogue import PRESETS, experiment
 from paper.claims import VERDICTS, Check, Claim, Finding, Verdict, verdict_of
 from paper.claims.causes import CAUSES, Cause, cause_of
-from paper.claims.claim import Outcome
+from paper.claims.claim import OverDrawings
+from paper.ranges import Outcome
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean over trials should be. A check is judged by the mean's
@@ -140,19 +141,45 @@ def _uncounted(cause: Cause) -> str:
 
 def _checks(finding: Finding) -> str:
     texts = [
-        check_text(check, measured, outcome, planned_trials(finding.claim))
-        for check, measured, outcome in zip(finding.claim.checks, finding.measured, finding.outcomes, strict=True)
+        check_text(check, measured, outcome, planned_trials(finding.claim), judged=judged)
+        for check, measured, judged, outcome in zip(
+            finding.claim.checks, finding.measured, finding.judged, finding.outcomes, strict=True
+        )
     ]
     return "<br>".join(texts)
 
 
-def check_text(check: Check, measured: Interval | None, outcome: str, planned: int | None = None) -> str:
-    """One check in a line; where fewer trials are on file than planned it says of how many."""
+def check_text(
+    check: Check,
+    measured: Interval | None,
+    outcome: str,
+    planned: int | None = None,
+    *,
+    judged: Interval | None = None,
+) -> str:
+    """One check in a line; where fewer trials are on file than planned it says of how many.
+
+    Args:
+        check: The check.
+        measured: Its figure, in one drawing.
+        outcome: How it comes out.
+        planned: Trials at full size.
+        judged: The interval over drawings by which it is judged, where it is.
+    """
     if measured is None:
         return f"{check.name}: not measured yet"
     claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
     counted = _counted(check, measured, _planned(check, planned))
+    if check.drawn is not None and judged is not None:
+        counted += f"{_drawn_text(check.drawn, judged, check.digits)}; "
     return f"{check.name}: {interval_text(measured, check.digits)} ({counted}{claimed})"
+
+
+def _drawn_text(drawn: OverDrawings, judged: Interval, digits: int) -> str:
+    """The interval over drawings, such as "over 6 drawings: 0.8202 ± 0.0166"."""
+    if judged.half_width is None:
+        return "too few other drawings on file to judge it"
+    return f"{drawn.told.format(judged.count)}: {interval_text(judged, digits)}"
 
 
 def interval_text(interval: Interval, digits: int) -> str:

@@ -7,6 +7,7 @@ from paper.calibration import BEST_KNOWN
 from paper.catalogue import MAIN, PRESETS, quick_init
 from paper.claims.measures import accuracy, late_share
 from paper.document.claims_section import interval_text
+from paper.document.committed_results import registered_folder
 from paper.evidence import Evidence
 from paper.published import QUICK_INIT, QUICK_INIT_GAP, fitted_first_term
 from paper.registered import judge_registered, read_registration
@@ -16,9 +17,6 @@ from paper.registered.words import figure
 from paper.runner import AbstractResultStore
 
 PAGE = "REPRODUCTION.md"
-
-REGISTERED = "registered"
-"""Folder of the pre-registered run, beside that of the trained results."""
 
 _ALGORITHMS = ("Quick-Init UCB", "BP-UCB")
 
@@ -30,7 +28,7 @@ def write_page(store: AbstractResultStore, docs: Path) -> Path:
         store: The trained results of the record; the pre-registered run is beside its folder.
         docs: The folder of the page.
     """
-    registration, root = read_registration(), store.folder.parent / REGISTERED
+    registration, root = read_registration(), registered_folder(store)
     results = judge_registered(registration, root)
     lines = [
         *_head_lines(results, store),

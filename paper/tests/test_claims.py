@@ -12,11 +12,12 @@ from fedelect.equations.intervals import Interval
 from paper import CLAIMS, EXPERIMENTS, PRESETS, Evidence, ResultStoreOnFile, World, assess
 from paper.blocks import read_block, write_block
 from paper.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, frugal_quick_init, quick_init
-from paper.claims import VERDICTS, Claim, Finding, Range, Verdict, verdict_of
-from paper.claims.claim import REST_UNDECIDED, Outcome, select_deciding
+from paper.claims import VERDICTS, Claim, Finding, Verdict, verdict_of
+from paper.claims.claim import REST_UNDECIDED, select_deciding
 from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
+from paper.ranges import Outcome
 from paper.tests.made_up_results import put
 from paper.tests.small_store import small
 
