@@ -24,6 +24,10 @@ ONE_POINT = 0.01
 CONVERGED = 0.01
 """A loss that falls by less than this share of itself in a round has converged."""
 
+NO_OTHER_DRAWING = (
+    "Left open: no other drawing has this figure, and one drawing, with the spread between drawings of the nearest "
+    "figure that was measured, does not tell."
+)
 
 Loss = Literal["objective", "selected"]
 """Which loss: the mean over all clients, or that of those who train."""
@@ -151,6 +155,7 @@ CLAIMS = (
         why={
             "holds": "We call less than a point hardly.",
             "does not hold": "The last five clients still bring more than a point.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(
@@ -195,6 +200,7 @@ CLAIMS = (
         why={
             "holds": "They differ by less than a point.",
             "does not hold": "They differ by more than the point that we call close.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(
@@ -225,6 +231,7 @@ CLAIMS = (
             "call close.",
             "does not hold": "All cohorts were trained for the atlas, the best 100 of them afresh (docs/ATLAS.md): "
             "another is better by more than the point that we call close.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(

@@ -1,13 +1,16 @@
 """Results that nobody ran: blocks with given opinions and cohorts, written as real ones are."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from paper import AbstractResultStore, RunRequest, Series
+from paper import AbstractResultStore, ResultStoreOnFile, RunRequest, Series
 from paper.blocks import Block, write_block
 from paper.player import block_key
+from paper.registered.drawings import data_digest
+from paper.registered.run import Part
 
 
 def put(
@@ -44,3 +47,22 @@ def put(
             **beliefs,
         )
         write_block(task.path, block)
+
+
+def put_part(root: Path, part: Part, opinions: ArrayLike, *, cohorts: ArrayLike | None = None) -> None:
+    """Keep opinions as the results of a part of the pre-registered run, whose calibration, if any, is there.
+
+    Args:
+        root: Folder of the run.
+        part: One series in one drawing.
+        opinions: (trials, T), or what can be broadcast to it.
+        cohorts: As for `put`.
+    """
+    store = ResultStoreOnFile(
+        folder=part.folder(root),
+        base=part.config,
+        seed=part.drawing,
+        block=part.series.trials,
+        known_digest=data_digest(root),
+    )
+    put(store, part.request.series, np.broadcast_to(opinions, (part.series.trials, part.slots)), cohorts=cohorts)

@@ -136,7 +136,7 @@ def test_where_the_two_verdicts_differ_each_has_its_own_reason(written: Path) ->
     (claim,) = (one for one in CLAIMS if one.key == "cen_performance.quick_init")
 
     def finding(verdict: Verdict) -> Finding:
-        return Finding(claim=claim, measured=(None,), outcomes=("undecided",), verdict=verdict)
+        return Finding(claim=claim, measured=(None,), judged=(None,), outcomes=("undecided",), verdict=verdict)
 
     (row,) = claim_lines([finding("holds")], {claim.key: finding("does not hold")})[2:]
     assert "trained: Within a point.<br>on the atlas: With mu = 1" in row
@@ -215,7 +215,8 @@ def test_a_check_is_printed_with_its_claim_and_outcome() -> None:
     (differ,) = (one for one in CLAIMS if one.key == "BP_value.differ")
     over = check_text(differ.checks[0], Interval(0.002, 0.001, 4), "holds", 100)
     assert over.endswith("0.00200 ± 0.00100 (4 blocks of trials; claimed: above 0; holds)")
-    early = Finding(claim=differ, measured=(Interval(0.002, 0.001, 3),), outcomes=("holds",), verdict="holds")
+    three = (Interval(0.002, 0.001, 3),)
+    early = Finding(claim=differ, measured=three, judged=three, outcomes=("holds",), verdict="holds")
     assert so_far(early) == "3 of 4 blocks of trials"
     assert check_text(claim.checks[0], None, "x") == "cohorts of 5 out of 20: not measured yet"
 
