@@ -115,11 +115,11 @@ def judged(checks: dict[str, list[Check]], root: Path) -> dict[str, list[Check]]
     """The same checks with the estimates by which they are judged; those that are not measured stay None."""
     run, found = Run(root), {key: list(own) for key, own in checks.items()}
     for (key, place), means in measured(run):
-        estimate, *rest = found[key][place]
+        estimate, low, high, decides = found[key][place]
         if estimate is not None:
             over = mean_of(means) if means else Estimate(estimate.mean, None, None)
-            found[key][place] = (over, *rest)
+            found[key][place] = over, low, high, decides
     for (key, place), means in spreads(run):
-        estimate, *rest = found[key][place]
-        found[key][place] = (widened(estimate, means), *rest)
+        estimate, low, high, decides = found[key][place]
+        found[key][place] = widened(estimate, means), low, high, decides
     return found

@@ -18,7 +18,7 @@ from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
 from paper.ranges import Outcome, Range
-from paper.tests.made_up_results import put
+from paper.tests.made_up_results import made_up_drawings, put
 from paper.tests.small_store import small
 
 WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
@@ -27,8 +27,11 @@ WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
+    """Drawings that do not differ, in which both algorithms have 0.8 in every slot."""
     return Evidence(
-        store=ResultStoreOnFile(folder=tmp_path, base=small(), known_digest="none", block=4), preset=PRESETS["paper"]
+        store=ResultStoreOnFile(folder=tmp_path, base=small(), known_digest="none", block=4),
+        preset=PRESETS["paper"],
+        drawings=made_up_drawings((0.8, 0.8)),
     )
 
 
