@@ -188,8 +188,8 @@ _CHOSEN = """\
 The paper leaves these open; each moves the numbers.
 
 - **The drawing.** Which data a client holds and where it is. Between drawings means differ by more than an interval
-  over trials tells, so the drawing is the unit above. The [record](../paper/RECORD.md) has one
-  drawing; what it compares with the paper to a tolerance is judged by these six too.
+  over trials tells, so the drawing is the unit above. The [record](../paper/RECORD.md) has one drawing; what it
+  compares with the paper to a tolerance is judged by the drawings above too.
 - **Sizes and skew.** Chosen by the two baselines alone, before any bandit was run: for the run above at the scale of
   Table I (0.896 and 0.777; 0.720 under FL&DA), rule and outcome in the pre-registration; for the record at 0.88 and
   0.77. What is left is a straight map of opinions by each drawing's own baselines.

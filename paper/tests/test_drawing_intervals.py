@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.errors import ConfigurationError
+from fedelect.vocabulary import Floats
 from paper.registered.intervals import interval_of_one_drawing, interval_over_drawings
 
 T_975 = {1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 4: 2.7764451, 5: 2.5705818}
@@ -80,8 +81,8 @@ def test_the_interval_of_one_drawing_holds_the_mean_over_drawings_at_least_as_of
     rng = np.random.default_rng(11)
     repeats, held, held_over_trials = 2000, 0, 0
 
-    def draw(trials: int) -> list[float]:
-        return (0.86 + rng.normal(0.0, 0.02) + rng.normal(0.0, 0.013, size=trials)).tolist()
+    def draw(trials: int) -> Floats:
+        return np.asarray(0.86 + rng.normal(0.0, 0.02) + rng.normal(0.0, 0.013, size=trials))
 
     for _ in range(repeats):
         own = mean_interval(draw(100))
