@@ -11,36 +11,37 @@ from paper.claims.claim import OverDrawings
 from paper.ranges import Outcome
 
 RULE = """\
-A claim is tested by one or more checks: each says where a mean should be. A check is judged by the mean's 95 % interval
-(Student's t over drawings, trials, or what stands beside the figure; Wilson's for shares of trials, its longer side to
-both sides): it holds if the whole interval is in the claimed range, fails if the whole interval is
-outside, and is undecided if the interval straddles an end. A claim **holds** if all its checks hold, **holds in
-part** if some hold, **does not hold** if none does and some fail, and is **undecided** otherwise. What is "shown
-only" decides nothing: it stands there to explain. Two methods are compared trial by trial, for in a trial they share
-batch orders and upload luck. Differences that the paper states in per cent are read as points of accuracy. Ours
-counts as the paper's if an accuracy is within one point (0.01), a gap within half a point, slots within 20 %,
-elections within 10 %. "Close", "like" and "hardly" are one point, "much" is more than that, "slightly" and
-"comparable" are two points; in the table "close" and "slightly" are at most the paper's own difference in slots and
-20 % more. A loss has converged if it falls by less than 1 % in a round, a belief if it is within 0.5 % of its late
-mean. A target is "reached" in more than 95 % of the trials, "never" in fewer than 5 %. Times are one machine's: below
-a factor of two they count as alike; that a cost grows with the number of cohorts would show as a factor of more than
-1000. "-" stands where the paper states no figure. A verdict "so far" rests on fewer trials than planned, and says on
-how many; the rest may change it. Each claim is judged by the results of the command beside it, and by the atlas that
-comes with fedelect where it says so.
+A claim is tested by one or more checks: each says where a mean should be. A check is judged by the mean's 95 %
+interval (Student's t over drawings, trials, or what stands beside the figure; Wilson's for shares of trials, its
+longer side to both sides): it holds if the whole interval is in the claimed range, fails if the whole interval is
+outside, and is undecided if the interval straddles an end. A claim **holds** if all its checks hold, **holds in part**
+if some hold, **does not hold** if none does and some fail, and is **undecided** otherwise. What is "shown only"
+decides nothing: it stands there to explain. Two methods are compared trial by trial, for in a trial they share batch
+orders and upload luck. Differences that the paper states in per cent are read as points of accuracy. Ours counts as
+the paper's if an accuracy is within one point (0.01), a gap within half a point, slots within 20 %, elections within
+10 %. "Close", "like" and "hardly" are one point, "much" is more than that, "slightly" and "comparable" are two points;
+in the table "close" and "slightly" are at most the paper's own difference in slots and 20 % more. A loss has converged
+if it falls by less than 1 % in a round, a belief if it is within 0.5 % of its late mean. A target is "reached" in more
+than 95 % of the trials, "never" in fewer than 5 %. Times are one machine's: below a factor of two they count as alike;
+that a cost grows with the number of cohorts would show as a factor of more than 1000. "-" stands where the paper
+states no figure. A verdict "so far" rests on fewer trials than planned, and says on how many; the rest may change it.
+Each claim is judged by the results of the command beside it, by the atlas that comes with fedelect where it says so,
+and over drawings as follows.
 
-Over drawings: the results here are of *one* drawing of the data, and between drawings means differ by more than an
-interval over trials tells. So where an accuracy, or a difference of accuracies, is compared with the paper to a number
-of points, or slots or elections of Quick-Init UCB or BP-UCB to a share, the drawings of the pre-registered run
+The results here are of *one* drawing of the data, and between drawings means differ by more than an interval over
+trials tells. So where an accuracy, or a difference of accuracies, is compared with the paper to a number of points, or
+slots or elections of Quick-Init UCB or BP-UCB to a share, the drawings of the pre-registered run
 (docs/REPRODUCTION.md) decide, for trained runs and for those on the atlas alike. Where they have the figure, it is
-judged by their mean on the paper's scale with its interval over drawings. Where they have not, it is judged by the mean
-here with an interval widened by the standard deviation between drawings of the nearest figure that they have, which is
-named: what one drawing cannot tell is left open. Both scale and skew differ somewhat from those here. All else is said
-of this drawing alone: orders, shares of trials, differences in slots, and the two baselines' slots, which are
-calibrated. Conventional UCB and random selection draw alike, whatever the drawing.
+judged by their mean on the paper's scale with its interval over drawings. Where they have not, it is judged by the
+mean here with an interval widened by the standard deviation between drawings of the nearest figure that they have,
+which is named: what one drawing cannot tell is left open. The worlds of that run are calibrated to Table I and, for
+BP-UCB, to random selection under FL&DA, so that scale and skew differ from those here. All else is said of this
+drawing alone: orders, shares of trials, differences in slots, and the two baselines' slots, which are calibrated.
+Conventional UCB and random selection draw alike, whatever the drawing.
 
-Two more things to keep in mind. The checks are many, each at 95 %, and nothing is corrected for that: of a hundred that
-are true about five may come out wrong. And claims that follow from one choice are not so many findings: below they are
-grouped by cause, and a cause counts once."""
+Two more things to keep in mind. The checks are many, each at 95 %, and nothing is corrected for that: of a hundred
+that are true about five may come out wrong. And claims that follow from one choice are not so many findings: below
+they are grouped by cause, and a cause counts once."""
 
 
 def summary_lines(findings: Sequence[Finding], looked_up: Mapping[str, Finding]) -> list[str]:
