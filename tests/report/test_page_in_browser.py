@@ -272,8 +272,8 @@ def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> No
     assert names == ["best", "bp-ucb", EVIL]
     for host, figures in (("curve-charts", ("running", "opinion")), ("bar-charts", ("shares", "failures"))):
         worlds = browser.run(
-            "return [...document.querySelectorAll(`#${arguments[0]} .world`)].map(w => [w.querySelector('h3').textContent,"
-            "[...w.querySelectorAll('figure')].filter(f => f.querySelector('svg path')).map(f => f.id)])",
+            "return [...document.querySelectorAll(`#${arguments[0]} .world`)].map(w => ["
+            "w.querySelector('h3').textContent, [...w.querySelectorAll('figure')].filter(f => f.querySelector('svg path')).map(f => f.id)])",
             host,
         )
         assert worlds == [
@@ -323,7 +323,8 @@ def test_a_measured_run_draws_accuracy_difference_bytes_flaws_and_low_accuracy(
     browser.look(width=1200)
     browser.open(write_report(run, tmp_path / "report.html"))
     drawn = browser.run(
-        "return [...document.querySelectorAll('#curve-charts figure')].filter(f => f.querySelector('svg path')).map(f => f.id)"
+        "return [...document.querySelectorAll('#curve-charts figure')].filter(f => f.querySelector('svg path'))"
+        ".map(f => f.id)"
     )
     assert drawn == [f"figure-{name}" for name in ("accuracy", "difference", "flawed", "low", "bytes")]
     assert browser.complaints() == []
