@@ -135,7 +135,7 @@ def test_the_names_of_nine_curves_stand_apart(browser: Browser, tmp_path: Path, 
     for figure in ("figure-running", "figure-opinion", "figure-shares"):
         names = names_in(browser, figure)
         assert len(names) == 9 and overlapping(browser.run(TEXTS, figure)) == []
-        assert all(0 <= one["left"] and one["right"] <= width for one in names)
+        assert all(one["left"] >= 0 and one["right"] <= width for one in names)
     looks = {(line["colour"], line["dash"]) for line in browser.run(LINES, "figure-running")}
     assert len(looks) == 9
 
