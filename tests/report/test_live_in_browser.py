@@ -57,19 +57,18 @@ def test_the_page_follows_the_records_and_keeps_what_was_chosen(browser: Browser
 def test_the_map_shows_the_newest_slot_of_the_trial_shown(browser: Browser, tmp_path: Path) -> None:
     run = sample_run()
     ahead = [one for one in run.records if one.slot <= 2 or (one.trial == 0 and one.slot <= 5)]
-    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server:
-        with open_run(tmp_path / "run", run.header) as writer:
-            writer.append(ahead)
-            browser.open(server.address)
-            browser.wait(lambda: browser.text("#slot-name") == "5 of 5", "five slots are shown")
-            assert browser.text("#maps .panel .words").startswith("Slot 5: elected ")
-            browser.run(
-                "const t = document.querySelectorAll('#maps .panel select')[1];"
-                "t.value = '1'; t.dispatchEvent(new Event('change'))"
-            )
-            assert browser.text("#maps .panel .words").startswith("Slot 2: elected ")
-            writer.append([one for one in run.records if one.trial == 1 and one.slot == 3])
-            browser.wait(lambda: "Slot 3: elected " in browser.text("#maps .panel .words"), "its next slot is shown")
+    with LiveServer(RunWatcher([tmp_path / "run"]), port=0) as server, open_run(tmp_path / "run", run.header) as writer:
+        writer.append(ahead)
+        browser.open(server.address)
+        browser.wait(lambda: browser.text("#slot-name") == "5 of 5", "five slots are shown")
+        assert browser.text("#maps .panel .words").startswith("Slot 5: elected ")
+        browser.run(
+            "const t = document.querySelectorAll('#maps .panel select')[1];"
+            "t.value = '1'; t.dispatchEvent(new Event('change'))"
+        )
+        assert browser.text("#maps .panel .words").startswith("Slot 2: elected ")
+        writer.append([one for one in run.records if one.trial == 1 and one.slot == 3])
+        browser.wait(lambda: "Slot 3: elected " in browser.text("#maps .panel .words"), "its next slot is shown")
     browser.open("about:blank")
     assert all("ERR_" in line for line in browser.complaints())
 
