@@ -273,8 +273,8 @@ def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> No
     for host, figures in (("curve-charts", ("running", "opinion")), ("bar-charts", ("shares", "failures"))):
         worlds = browser.run(
             "return [...document.querySelectorAll(`#${arguments[0]} .world`)].map(w => ["
-            "w.querySelector('h3').textContent,"
-            "[...w.querySelectorAll('figure')].filter(f => f.querySelector('svg path')).map(f => f.id)])",
+            "w.querySelector('h3').textContent, [...w.querySelectorAll('figure')]"
+            ".filter(f => f.querySelector('svg path')).map(f => f.id)])",
             host,
         )
         assert worlds == [
