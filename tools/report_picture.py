@@ -1,4 +1,4 @@
-"""Makes docs/pictures/report.png, the picture in the README: `python tools/report_picture.py runs/demo/da`.
+"""Makes docs/pictures/report.png, the picture in the README: `python tools/report_picture.py runs/demo/users`.
 
 Needs Chromium with its driver, Selenium and Pillow (the extra `dev`).
 """
@@ -17,13 +17,13 @@ from selenium.webdriver.chrome.service import Service
 from fedelect.report import write_report
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "report.png"
-SIZE = {"width": 1180, "height": 1490, "deviceScaleFactor": 1, "mobile": False}
+SIZE = {"width": 1180, "height": 1180, "deviceScaleFactor": 1, "mobile": False}
 
 
 def main() -> None:
-    """Write the report of a run, open it, photograph map and curves."""
+    """Write the report of a run, open it, photograph its first screen: who won and the first curves."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="a run folder, for example runs/demo/da after `make demo`")
+    parser.add_argument("run", type=Path, help="a run folder, for example runs/demo/users after `make demo`")
     options = parser.parse_args()
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if binary is None or driver is None:
@@ -48,7 +48,6 @@ def main() -> None:
         try:
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", SIZE)
             browser.get(page.as_uri())
-            browser.execute_script("document.getElementById('map').scrollIntoView()")
             time.sleep(2.0)  # until nothing moves
             picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
         finally:
