@@ -38,6 +38,9 @@ def fit_links(markdown: str, source: str, place: str) -> tuple[str, set[str]]:
         markdown: The page.
         source: Its path in the repository.
         place: Its path on the site.
+
+    Raises:
+        FileNotFoundError: A link leads nowhere.
     """
     copied = set[str]()
 
@@ -46,9 +49,7 @@ def fit_links(markdown: str, source: str, place: str) -> tuple[str, set[str]]:
         if re.match(r"[a-z]+:|#", target):
             return found.group(0)
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
-        there = _place(path)
-        if there is None:
-            return found.group(0)  # mkdocs says what is wrong with it
+        there = _place(path, source)
         if there.startswith(f"{COPIES}/"):
             copied.add(path)
             anchor = ""
@@ -61,15 +62,14 @@ def fit_links(markdown: str, source: str, place: str) -> tuple[str, set[str]]:
     return "".join([*parts, LINK.sub(fit, markdown[end:])]), copied
 
 
-def _place(path: str) -> str | None:
-    """Where a file of the repository is on the site; None if there is no such file."""
+def _place(path: str, source: str) -> str:
+    """Where a file of the repository is on the site."""
     if path in PAGES:
         return PAGES[path]
-    if path.startswith("docs/"):
-        return path.removeprefix("docs/")
     if path == "README.md":
         return "index.md"
-    if (ROOT / path).is_dir():
-        inside = f"{path}/README.md"
-        return PAGES.get(inside)
-    return f"{COPIES}/{path}" if (ROOT / path).is_file() else None
+    if (ROOT / path).is_dir() and f"{path}/README.md" in PAGES:
+        return PAGES[f"{path}/README.md"]
+    if not (ROOT / path).is_file():
+        raise FileNotFoundError(f"{source} links to {path}, which is no file of the repository; mend the link")
+    return path.removeprefix("docs/") if path.startswith("docs/") else f"{COPIES}/{path}"
