@@ -44,8 +44,8 @@ demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.ready-demo)
 	$(BIN)/fedelect demo --out runs/demo
 
 $(VENV)/.ready-docs: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "installing what the documentation site needs into $(VENV): a minute"
-	$(INSTALL) '.[docs,lab]'
+	@echo "installing what the documentation site needs into $(VENV): about 900 MB, a minute or so"
+	$(INSTALL) '.[docs,flower,lab,peer]'
 	@touch $@
 
 docs: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.ready-docs)
