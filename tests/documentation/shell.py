@@ -17,7 +17,7 @@ def split_commands(code: str) -> list[list[str]]:
     joined = re.sub(r"\\\n\s*", " ", code)
     found = list[list[str]]()
     for line in joined.splitlines():
-        words = shlex.split(line.replace("…", ""), comments=True)
+        words = shlex.split(re.sub(r"…|^nice (-n \d+ )?|^\s+", "", line), comments=True)
         while words and re.match(r"[A-Z_]+=", words[0]):
             words = words[1:]
         if words:
@@ -55,11 +55,11 @@ def check_fedelect(words: list[str]) -> None:
     _require(not left, f"{command.name} leaves {left} over")
     for parameter in command.params:
         value = given.get(parameter.name or "")
-        values = value if isinstance(value, list | tuple) else [value]
-        if isinstance(parameter, click.Argument):
-            _require(not parameter.required or value not in (None, ()), f"{command.name} lacks {parameter.name}")
+        values = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)]
+        needed = parameter.required and parameter.param_type_name == "argument"
+        _require(bool(values) or not needed, f"{command.name} lacks {parameter.name}")
         for one in values:
-            if isinstance(one, str) and not isinstance(parameter.type, click.Path):
+            if not isinstance(parameter.type, click.Path):
                 parameter.type.convert(one, parameter, context)
 
 

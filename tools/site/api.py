@@ -3,8 +3,8 @@
 import ast
 import importlib
 import inspect
-import pkgutil
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import fedelect
@@ -59,9 +59,12 @@ class Name:
 
 def find_packages() -> dict[str, tuple[str, ...]]:
     """Heading -> public packages: those that have an `__all__`, and `VALUES`."""
-    names = ["fedelect", *(module.name for module in pkgutil.walk_packages(fedelect.__path__, "fedelect."))]
-    public = [name for name in names if "._" not in name and not name.endswith(".__main__")]
-    exporting = [name for name in public if name in VALUES or hasattr(importlib.import_module(name), "__all__")]
+    source = Path(fedelect.__file__).parent
+    exporting = list[str]()
+    for path in sorted(source.rglob("__init__.py")):
+        defined = [name for node in ast.parse(path.read_text(encoding="utf-8")).body for name in _defined(node)]
+        if "__all__" in defined:
+            exporting.append(".".join(path.parent.relative_to(source.parent).parts))
     grouped = {name for group in GROUPS.values() for name in group}
     return {**GROUPS, REST: tuple(name for name in exporting if name not in grouped)}
 
