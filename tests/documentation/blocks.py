@@ -99,4 +99,3 @@ def _end_of_indented(lines: list[str], begin: int) -> int:
     while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
         end += 1
     return end
-

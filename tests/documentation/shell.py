@@ -92,4 +92,3 @@ def check_extras(words: list[str]) -> None:
 def _require(met: bool, said: str) -> None:
     if not met:
         raise click.UsageError(said)
-

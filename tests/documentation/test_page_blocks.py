@@ -37,7 +37,9 @@ def test_blocks_that_are_not_run_say_why_and_are_few() -> None:
     assert all(len(block.reason.split()) > 2 for block in left) and len(left) <= 12
 
 
-@pytest.mark.parametrize("page", [page for page in BLOCKS if any(b.language in ("python", "pycon") for b in BLOCKS[page])])
+@pytest.mark.parametrize(
+    "page", [page for page in BLOCKS if any(b.language in ("python", "pycon") for b in BLOCKS[page])]
+)
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

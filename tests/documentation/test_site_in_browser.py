@@ -80,7 +80,9 @@ def test_search_finds_a_page_without_a_server(site: Path, browser: Browser) -> N
     inside = "const root = [...document.querySelectorAll('div')].map(one => one.shadowRoot).find(Boolean); "
     browser.wait(lambda: browser.run(inside + "return root"), "the search is there")
     browser.click("button.md-search__button")
-    browser.wait(lambda: browser.run(inside + "return root.activeElement?.tagName === 'INPUT'"), "its box has the focus")
+    browser.wait(
+        lambda: browser.run(inside + "return root.activeElement?.tagName === 'INPUT'"), "its box has the focus"
+    )
     browser.driver.switch_to.active_element.send_keys("Byzantine")
     hits = inside + "return [...root.querySelectorAll('a')].map(found => found.href)"
     browser.wait(lambda: any("PROTOCOL.html" in found for found in browser.run(hits)), "the protocol's page is found")

@@ -100,7 +100,12 @@ def make_page(package: str) -> str:
 
 def make_index() -> str:
     """Markdown of the overview: every package with its first sentence and its names."""
-    lines = ["# Python API", "", "Every public name, from its docstring. A name is public if its package exports it.", ""]
+    lines = [
+        "# Python API",
+        "",
+        "Every public name, from its docstring. A name is public if its package exports it.",
+        "",
+    ]
     for heading, packages in find_packages().items():
         lines += [f"## {heading}", "", "| package | what it is for |", "|---|---|"]
         for package in packages:
@@ -150,4 +155,3 @@ def _has_string_below(module: ModuleType, name: str) -> bool:
                 if (alias.asname or alias.name) == name:
                     return _has_string_below(importlib.import_module(node.module), alias.name)
     return False
-

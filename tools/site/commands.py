@@ -59,7 +59,11 @@ def make_index() -> str:
     lines += ["| command | what it does |", "|---|---|"]
     pages = list(list_commands())
     lines += [f"| [`fedelect {name}`](#fedelect-{name.replace(' ', '-')}) | {_first(each)} |" for name, each in pages]
-    lines += ["", "Every command takes `--help`. `fedelect --version` prints the version. `--debug` shows a traceback.", ""]
+    lines += [
+        "",
+        "Every command takes `--help`. `fedelect --version` prints the version. `--debug` shows a traceback.",
+        "",
+    ]
     return "\n".join([*lines, *(make_page(name, command) for name, command in pages)])
 
 
