@@ -37,9 +37,7 @@ def test_blocks_that_are_not_run_say_why_and_are_few() -> None:
     assert all(len(block.reason.split()) > 2 for block in left) and len(left) <= 12
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in BLOCKS if any(b.language in ("python", "pycon") for b in BLOCKS[page])]
-)
+@pytest.mark.parametrize("page", sorted({block.page for block in all_of("python", "pycon")}))
 def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +121,10 @@ def test_a_command_that_does_not_exist_is_found_out(command: str) -> None:
 
 
 def test_blocks_are_found_with_their_marks() -> None:
-    text = "Save this as `a.py`:\n\n<!-- setup: x = 1 -->\n```python\nx + 1\n```\n\nThen\n\n    make it\n\n<!-- not run: it is slow -->\n```sh\nls\n```\n- one\n\n    in a list\n"
+    text = (
+        "Save this as `a.py`:\n\n<!-- setup: x = 1 -->\n```python\nx + 1\n```\n\nThen\n\n    make it\n\n"
+        "<!-- not run: it is slow -->\n```sh\nls\n```\n- one\n\n    in a list\n"
+    )
     first, second, third = find_blocks("page", text)
     assert (first.saved, first.setup, first.code, first.line) == ("a.py", "x = 1", "x + 1", 5)
     assert (second.language, second.code.strip()) == ("sh", "make it")

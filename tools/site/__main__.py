@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import yaml
-
 from tools.site import api
 from tools.site.links import ROOT
 from tools.site.stage import API, stage

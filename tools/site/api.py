@@ -1,4 +1,4 @@
-"""The pages of the Python API: one for each public package, every name of its `__all__`, in the words of its docstring."""
+"""The pages of the Python API: one for each public package, with every name of its `__all__`, from docstrings."""
 
 import ast
 import importlib

@@ -13,7 +13,7 @@ def fence(text: str) -> str:
     return DOCTEST.sub(lambda found: f"```pycon\n{found.group(0).rstrip()}\n```\n", text)
 
 
-class Doctests(griffe.Extension):
+class Doctests(griffe.Extension):  # type: ignore[misc, unused-ignore]
     """Fences the doctests of every docstring."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:

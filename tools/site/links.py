@@ -53,7 +53,7 @@ def fit_links(markdown: str, source: str, place: str) -> tuple[str, set[str]]:
         if there.startswith(f"{COPIES}/"):
             copied.add(path)
             anchor = ""
-        return f"](" + posixpath.relpath(there, posixpath.dirname(place) or ".") + f"{anchor})"
+        return "](" + posixpath.relpath(there, posixpath.dirname(place) or ".") + f"{anchor})"
 
     parts, end = list[str](), 0
     for code in CODE.finditer(markdown):

@@ -1,4 +1,4 @@
-"""Put all pages of the site into one folder: those of docs/, those of the repository beside it, those made from the code."""
+"""Put all pages of the site into one folder: those of docs/, others of the repository, those made from the code."""
 
 import shutil
 from pathlib import Path

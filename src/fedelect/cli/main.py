@@ -30,7 +30,7 @@ COMMANDS = {
     ),
     "peer": (
         "peers:peer",
-        "Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/tutorials/talk-to-a-peer.md).",
+        "Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/PEERS.md).",
     ),
     "show": ("look:show", "Print a run as a table: mean opinion, gap to the best fixed cohort, who was elected."),
     "report": ("look:report", "Write a run, or several side by side, as one self-contained HTML page."),

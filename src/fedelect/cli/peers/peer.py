@@ -23,7 +23,7 @@ def peer(
         float, typer.Option(help="Seconds after which neighbours that are not up are named.")
     ] = 10.0,
 ) -> None:
-    """Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/tutorials/talk-to-a-peer.md).
+    """Run one peer: commands on standard input, notices on standard output, a line of JSON each (docs/PEERS.md).
 
     It does not start without TLS, or with a key that is not in the roster.
     """
