@@ -39,6 +39,7 @@ try:
 except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
+from fedelect.federation.torch.dense import DenseStack
 from fedelect.federation.torch.layers import hasten
 from fedelect.federation.torch.local_training import DataTensors, plan_local_training, train_one_by_one
 from fedelect.federation.torch.network import Network, build_network, keep_freed_memory, quiet_torch
@@ -46,7 +47,7 @@ from fedelect.federation.torch.network import Network, build_network, keep_freed
 SCORED_AT_ONCE = 512
 """Test inputs that go through the module at a time, on the path "loop"."""
 
-ROWS_AT_ONCE, IMAGES_AT_ONCE = 2048, 64
+ROWS_AT_ONCE, IMAGES_AT_ONCE = 512, 64
 """The same on the path "layers", for modules without and with convolutions, whose maps should stay in the cache."""
 
 TrainingPath = Literal["loop", "layers"]
@@ -71,6 +72,7 @@ class TorchEngine:
         self._path, self._device_name = path, device
         self._device = _device(device)
         self._networks: dict[_Key, tuple[Network, Model]] = {}
+        self._stacks: dict[_Key, DenseStack | None] = {}
         self._data: tuple[Scenario, DataTensors] | None = None
         keep_freed_memory()
 
@@ -148,7 +150,7 @@ class TorchEngine:
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)
-        data = self._tensors(scenario)
+        data, stack = self._tensors(scenario), self._stacks.get(_key(scenario))
         cohorts = [as_cohort(job.cohort, clients=scenario.clients) for job, _ in jobs]
         arrivals = [
             draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
@@ -167,7 +169,11 @@ class TorchEngine:
                 for client, arrived in zip(cohort, arrivals[index][round_], strict=True)
                 if arrived and trains_locally(scenario, client)
             ]
-            trained = iter(train_one_by_one(network, scenario.config.model, data, trainings))
+            trained = iter(
+                train_one_by_one(network, scenario.config.model, data, trainings)
+                if stack is None
+                else stack.train(scenario.config.model, data, trainings)
+            )
             for index, cohort in enumerate(cohorts):
                 job, start, arrived = jobs[index][0], models[index], arrivals[index][round_]
                 received = [
@@ -224,7 +230,7 @@ class TorchEngine:
             network = build_network(config, seed=seed, features=features, classes=classes, device=self._device)
             if self._path == "layers":
                 with quiet_torch(self._device):
-                    hasten(network, features, classes)
+                    self._stacks[key] = hasten(network, config, features, classes)
             self._networks[key] = (network, network.read())
         return self._networks[key]
 

@@ -9,14 +9,20 @@ Clients are trained one after the other, so that a result cannot depend on what 
 costs nothing: stacks of 4 to 64 trainings were no faster than one with the same matrix products.
 """
 
-from typing import cast, final
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import cast
 
+import msgspec
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fedelect.errors import ConfigurationError
-from fedelect.federation.torch.local_training import put_gradient
-from fedelect.federation.torch.network import Loss, Network, seed_generator
+from fedelect.federation.torch.dense import DenseStack
+from fedelect.federation.torch.local_training import LocalTraining, put_gradient
+from fedelect.federation.torch.network import Network, seed_generator
+from fedelect.scenario import ModelConfig
 
 AGREEMENT = 1e-3
 """How far, relative to the largest entry, gradients and scores may be from those of the module as it was."""
@@ -58,54 +64,7 @@ def _channels_last(images: Tensor) -> Tensor:
     return images.contiguous(memory_format=torch.channels_last)
 
 
-@final
-class DenseGradient:
-    """The gradient of linear layers and rectifiers, by hand.
-
-    Args:
-        layers: Linear layers, each with parameters of its own that are all trained, and rectifiers.
-        loss: The loss of a batch.
-    """
-
-    def __init__(self, layers: list[nn.Module], loss: Loss) -> None:
-        self._layers, self._loss = layers, loss
-
-    def __call__(self, inputs: Tensor, labels: Tensor) -> None:
-        """Put the gradient for inputs (B, F) and labels (B,) into the parameters' `grad`."""
-        with torch.no_grad():
-            kept = [inputs]
-            for layer in self._layers:
-                kept.append(layer(kept[-1]))
-            slopes = self._slopes(kept.pop(), labels)
-            for place in reversed(range(len(self._layers))):
-                slopes = _step_back(self._layers[place], kept[place], slopes, first=place == 0)
-
-    def _slopes(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """(B, C) the slopes of the loss by the scores."""
-        if self._loss is nn.functional.cross_entropy:
-            slopes = torch.softmax(scores, dim=1)
-            slopes[torch.arange(len(labels), device=labels.device), labels] -= 1.0
-            return slopes.div_(len(labels))
-        with torch.enable_grad():
-            scores.requires_grad_()
-            return torch.autograd.grad(self._loss(scores, labels), scores)[0]
-
-
-def _step_back(layer: nn.Module, inputs: Tensor, slopes: Tensor, *, first: bool) -> Tensor:
-    """Put the layer's gradient where it belongs; return the slopes by its inputs, for which the first has no use."""
-    if isinstance(layer, nn.ReLU):
-        passed: Tensor = torch.ops.aten.threshold_backward(slopes, inputs, 0)
-        return passed
-    for parameter in layer.parameters():
-        assert parameter.grad is not None
-        if parameter.ndim == 1:
-            torch.sum(slopes, 0, out=parameter.grad)
-        else:
-            torch.mm(slopes.t(), inputs, out=parameter.grad)
-    return slopes if first else slopes.mm(cast(Tensor, layer.weight))
-
-
-def hasten(network: Network, features: int, classes: int) -> None:
+def hasten(network: Network, config: ModelConfig, features: int, classes: int) -> DenseStack | None:
     """Let the network use what is faster for its layers; it stays as it was where that gives other numbers.
 
     Found out by trying, on a few made-up inputs: a module may, for example, draw for each pixel (dropout between
@@ -113,10 +72,14 @@ def hasten(network: Network, features: int, classes: int) -> None:
 
     Args:
         network: The network; its module's layers may change their class.
+        config: How it is trained.
         features: F.
         classes: C.
+
+    Returns:
+        What trains the network in stacks, where it is of that kind.
     """
-    inputs = torch.linspace(-1.0, 1.0, TRIAL_INPUTS * features).sin().view(TRIAL_INPUTS, features)
+    inputs = torch.linspace(-1.0, 1.0, TRIAL_INPUTS * features).mul_(1e4).sin_().view(TRIAL_INPUTS, features)
     inputs = inputs.to(network.flat)
     labels = torch.arange(TRIAL_INPUTS, device=inputs.device) % classes
     model = network.read()
@@ -124,22 +87,30 @@ def hasten(network: Network, features: int, classes: int) -> None:
         expected = _try_out(network, inputs, labels)
     except ConfigurationError:  # said again, with more to say, where it is trained
         network.load(model)
-        return
+        return None
     before = [(layer, type(layer)) for layer in network.module.modules()]
     _change_layers(network.module)
-    _split(network)
+    _part_leading(network)
     try:
-        agree = all(
-            (one - other).abs().max() <= AGREEMENT * one.abs().max()
-            for one, other in zip(expected, _try_out(network, inputs, labels), strict=True)
-        )
+        found = _try_out(network, inputs, labels)
+        agree = all(_is_near(one, other) for one, other in zip(found, expected, strict=True))
     except Exception:  # whatever it is that the module does with its images
         agree = False
     if not agree:
         for layer, kind in before:
             layer.__class__ = kind
-        network.leading, network.body, network.dense = nn.Sequential(), network.module, None
+        network.leading, network.body = nn.Sequential(), network.module
     network.load(model)
+    plain = config.optimiser == "sgd" and not config.momentum and not config.weight_decay
+    if plain and network.loss is nn.functional.cross_entropy and _is_dense(network):
+        stack = DenseStack(list(cast(nn.Sequential, network.body)), classes)
+        if _stack_agrees(stack, network, config, inputs, labels, expected[0]):
+            return stack
+    return None
+
+
+def _is_near(found: Tensor, expected: Tensor) -> bool:
+    return bool((found - expected).abs().max() <= AGREEMENT * expected.abs().max())
 
 
 def _try_out(network: Network, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,6 +127,22 @@ def _try_out(network: Network, inputs: Tensor, labels: Tensor) -> tuple[Tensor, 
     return network.gradient.clone(), scores
 
 
+def _stack_agrees(
+    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, labels: Tensor, gradient: Tensor
+) -> bool:
+    """Whether a step is that of the loop, and a row's bits are the same alone and among others."""
+    share = SimpleNamespace(inputs=network.prepare(inputs), labels=labels, starts=[0])
+    once = msgspec.structs.replace(config, epochs=1, batch=TRIAL_INPUTS, step=1.0)
+    models = [network.read() * factor for factor in (1.0, 1.5, 0.5)]
+    order = np.arange(TRIAL_INPUTS)[None]
+    rows = [LocalTraining(client=0, model=model, orders=order, seed=0) for model in models]
+    together = stack.train(once, share, rows)
+    alone = [stack.train(once, share, [row])[0] for row in rows]
+    moved = torch.tensor(models[0] - together[0]).to(gradient)
+    same = all(one.tobytes() == other.tobytes() for one, other in zip(together, alone, strict=True))
+    return same and _is_near(moved, gradient)
+
+
 def _change_layers(module: nn.Module) -> None:
     grouped = any(isinstance(layer, nn.GroupNorm) for layer in module.modules())
     faster: dict[type[nn.Module], type[nn.Module]] = {nn.MaxPool2d: ChannelsLastMaxPool2d}
@@ -164,22 +151,27 @@ def _change_layers(module: nn.Module) -> None:
         layer.__class__ = faster.get(type(layer), type(layer))
 
 
-def _split(network: Network) -> None:
-    """Tell the leading layers from the body, and take the body's gradient by hand if it can be."""
-    if type(network.module) is not nn.Sequential or _hooked(network.module):
-        return
-    layers = list(network.module)
-    count = next((place for place, layer in enumerate(layers) if not _prepares(layer)), len(layers))
-    body = layers[count:]
-    network.leading, network.body = nn.Sequential(*layers[:count]), nn.Sequential(*body)
-    own = [parameter for layer in body for parameter in layer.parameters()]
-    if (
-        all(type(layer) in (nn.Linear, nn.ReLU) and not _hooked(layer) for layer in body)
+def _part_leading(network: Network) -> None:
+    """Tell the leading layers that need no training from the body."""
+    if type(network.module) is nn.Sequential and not _hooked(network.module):
+        layers = list(network.module)
+        count = next((place for place, layer in enumerate(layers) if not _prepares(layer)), len(layers))
+        network.leading, network.body = nn.Sequential(*layers[:count]), nn.Sequential(*layers[count:])
+
+
+def _is_dense(network: Network) -> bool:
+    """Whether the body is linear layers, all trained, each followed by at most one rectifier, and nothing else."""
+    if type(network.body) is not nn.Sequential:
+        return False
+    layers = list(network.body)
+    kinds = [type(layer) for layer in layers]
+    own = [parameter for layer in layers for parameter in layer.parameters()]
+    return (
+        all(kind is nn.Linear or (kind is nn.ReLU and before is nn.Linear) for before, kind in pairwise([None, *kinds]))
+        and not any(_hooked(layer) for layer in [network.body, *layers])
         and all(parameter.requires_grad for parameter in own)
         and len({id(parameter) for parameter in own}) == len(own)
-        and not any(isinstance(layer, nn.ReLU) and layer.inplace for layer in body)
-    ):
-        network.dense = DenseGradient(body, network.loss)
+    )
 
 
 def _prepares(layer: nn.Module) -> bool:

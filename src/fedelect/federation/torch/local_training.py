@@ -132,11 +132,8 @@ def put_gradient(network: Network, inputs: Tensor, labels: Tensor) -> None:
     Raises:
         ConfigurationError: The module or the loss fails.
     """
+    network.gradient.zero_()
     try:
-        if network.dense is not None:
-            network.dense(inputs, labels)
-            return
-        network.gradient.zero_()
         loss = network.loss(network.body(inputs), labels)
         loss.backward()  # type: ignore[no-untyped-call]
     except Exception as error:

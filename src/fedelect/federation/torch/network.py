@@ -60,13 +60,11 @@ class Network:
         untrained: Where the rest lies.
         leading: Layers that inputs have been through before they come to `body`; see `prepare`.
         body: The rest of the module, all of it unless `layers.hasten` has parted them.
-        dense: Puts the gradient of a batch into `gradient` without autograd, where the module allows it.
     """
 
     def __init__(self, module: nn.Module, loss: Loss) -> None:
         self.module, self.loss = module, loss
         self.leading, self.body = nn.Sequential(), module
-        self.dense: Callable[[Tensor, Tensor], None] | None = None
         parameters = dict(module.named_parameters())
         saved = module.state_dict().keys()
         buffers = dict(module.named_buffers())
