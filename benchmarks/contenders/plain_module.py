@@ -24,6 +24,7 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if same else nn.Conv2d(channels, made, 1, stride, bias=False)
 
     def forward(self, images: Tensor) -> Tensor:
+        """(B, C, H, W) maps of images."""
         inner = torch.relu(self.first_norm(self.first(images)))
         return torch.relu(self.shortcut(images) + self.second_norm(self.second(inner)))
 

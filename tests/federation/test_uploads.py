@@ -142,7 +142,6 @@ def test_both_paths_of_the_torch_engine_agree_on_noise() -> None:
 
     scenario = world(kind="mlp", step=0.02)
     loop, stacked = TorchEngine("loop"), TorchEngine("layers")
-    assert stacked.stacks(scenario)
     work = jobs(scenario, loop)
     for one, other in zip(loop.train(scenario, work), stacked.train(scenario, work), strict=True):
         assert np.abs(one.model - other.model).max() < 1e-9
