@@ -77,7 +77,9 @@ class PlainModule:
         for _ in range(self._settings.epochs):
             order = torch.randperm(len(self._labels[client]))
             inputs, labels = self._inputs[client][order], self._labels[client][order]
-            for own, wanted in zip(inputs.split(self._settings.batch), labels.split(self._settings.batch), strict=True):
+            for start in range(0, len(order), self._settings.batch):
+                own = inputs[start : start + self._settings.batch]
+                wanted = labels[start : start + self._settings.batch]
                 optimiser.zero_grad()
                 loss = nn.functional.cross_entropy(self._module(own), wanted)
                 loss.backward()  # type: ignore[no-untyped-call]

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from fedelect.analytics import judge
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
+from fedelect.federation.torch.dense import batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
 from fedelect.federation.torch.network import load_factory
-from fedelect.federation.torch.dense import batches
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,

@@ -4,9 +4,9 @@ L rounds of FedAvg, eq. `ave01`, with lost uploads, as in `train`; a model is a 
 minibatch SGD or Adam with the reference's batch orders; as in FedAvg, the optimiser's state starts fresh in each round
 at each client.
 
-Two paths, both one client after the other: a job's result is bit for bit the same whatever other jobs are in the call.
-"torch-loop" lets the module and autograd do all. "torch-layers" is faster where it knows the module's layers, and
-the same loop elsewhere (see `layers`); the two agree to rounding, not to the bit.
+Two paths; on both a job's result is bit for bit the same whatever other jobs are in the call. "torch-loop" trains one
+client after the other by the module and autograd. "torch-layers" is faster where it knows the module's layers, and the
+same loop elsewhere (see `layers`); the two agree to rounding, not to the bit.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,12 +1,11 @@
 """Known layers computed faster, for the path "layers"; every other layer is left as it is.
 
 - Leading layers of a `Sequential` without parameters see each input once, when the data is loaded.
-- A `Sequential` of linear layers and rectifiers takes its gradient by matrix products written out, without autograd.
+- A `Sequential` of linear layers and rectifiers is trained by batched matrix products, without autograd (see `dense`).
 - Convolutions and max pooling work in the channels-last layout, where torch's pooling is ten times as fast. Where there
   is a `GroupNorm`, which is as much slower in that layout, only the pooling does.
 
-Clients are trained one after the other, so that a result cannot depend on what else is in the call. On one core this
-costs nothing: stacks of 4 to 64 trainings were no faster than one with the same matrix products.
+All else trains one client after the other.
 """
 
 from itertools import pairwise
