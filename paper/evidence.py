@@ -17,6 +17,7 @@ from paper import averages
 from paper.blocks import Curves
 from paper.catalogue import TRIALS, Preset
 from paper.measurements.registry import read_measurement
+from paper.registered.drawings import Drawings
 from paper.runner import AbstractResultStore
 from paper.series import RunRequest, Series
 
@@ -30,10 +31,12 @@ class Evidence:
     Attributes:
         store: The results.
         preset: How much of each request is asked for.
+        drawings: The pre-registered run, which has other drawings of the data; empty where it is not at hand.
     """
 
     store: AbstractResultStore
     preset: Preset
+    drawings: Drawings = field(default_factory=dict)
     _read: dict[RunRequest, Curves | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def curves(self, series: Series, *, slots: int, trials: int = TRIALS) -> Curves | None:

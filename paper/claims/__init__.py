@@ -1,10 +1,11 @@
 """Every claim of the paper's numerical section, and of its theorems, tested by the results on file."""
 
-from paper.claims import beliefs, central, democratized, sets, sweeps, table, theory
-from paper.claims.claim import VERDICTS, Check, Claim, Finding, Range, Verdict, assess, verdict_of
+from paper.claims import beliefs, central, democratized, selected_time, sets, sweeps, table, theory
+from paper.claims.claim import VERDICTS, Check, Claim, Finding, Verdict, assess, verdict_of
 
 CLAIMS: tuple[Claim, ...] = (
     *sets.CLAIMS,
+    *selected_time.CLAIMS,
     *central.CLAIMS,
     *beliefs.CLAIMS,
     *democratized.CLAIMS,
@@ -14,4 +15,4 @@ CLAIMS: tuple[Claim, ...] = (
 )
 """In the order of the paper."""
 
-__all__ = ["CLAIMS", "VERDICTS", "Check", "Claim", "Finding", "Range", "Verdict", "assess", "verdict_of"]
+__all__ = ["CLAIMS", "VERDICTS", "Check", "Claim", "Finding", "Verdict", "assess", "verdict_of"]

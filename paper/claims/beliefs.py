@@ -7,8 +7,9 @@ from fedelect.vocabulary import Floats
 from paper import published
 from paper.catalogue import MAIN, bp_ucb
 from paper.claims.central import SLOTS
-from paper.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
+from paper.claims.claim import Check, Claim, Measure, exactly
 from paper.evidence import Evidence, elections
+from paper.ranges import Range, above, below, near
 
 EARLY = slice(published.BELIEF_SLOTS, 2 * published.BELIEF_SLOTS)
 """Slots 11 to 20, in which beliefs should have converged."""

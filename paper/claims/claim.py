@@ -1,21 +1,22 @@
 """A claim of the paper as data: what it says, what we measure, and the rule that turns measurements into a verdict.
 
 A claim has one or more checks. A check states that a measured mean lies in a range, and is judged by the mean's 95 %
-interval over trials: it holds if the whole interval is inside the range, fails if the whole interval is outside, and
-is undecided if the interval straddles an end of it. The claim holds if all checks hold, holds in part if some hold,
-does not hold if none does and some fail, and is undecided otherwise. Where a check lacks results, the claim is not
-measured yet. Checks that decide nothing are only shown.
+interval, over drawings of the data where the check says how, else over trials of one drawing. It holds if the whole
+interval is inside the range, fails if the whole interval is outside, and is undecided if the interval straddles an end
+of it. The claim holds if all checks hold, holds in part if some hold, does not hold if none does and some fail, and is
+undecided otherwise. Where a check lacks results, the claim is not measured yet. Checks that decide nothing are only
+shown.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from fedelect.equations.intervals import Interval
 from paper.evidence import Evidence
+from paper.ranges import Outcome, Range
+from paper.registered.drawings import Drawings
 
-Outcome = Literal["holds", "fails", "undecided", "not measured yet"]
 Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not measured yet"]
 
 Side = Literal["too low", "too high"]
@@ -25,6 +26,9 @@ VERDICTS: tuple[Verdict, ...] = ("holds", "holds in part", "does not hold", "und
 UNDECIDED = "The interval reaches over an end of the claimed range: more trials would tell."
 """Why a claim is undecided, where nothing better is known."""
 
+OPEN_OVER_DRAWINGS = "The interval over drawings reaches over an end of the claimed range: more drawings would tell."
+"""The same, where that interval is over drawings."""
+
 REST_UNDECIDED = "No check fails. Where one is undecided its interval reaches over an end of the claimed range."
 """Added to the reason of a claim that holds in part, if none of its other checks fails."""
 
@@ -32,59 +36,23 @@ Measure = Callable[[Evidence], Interval | None]
 """Reads a mean with its interval off the results; None if they are not on file."""
 
 
-@dataclass(frozen=True)
-class Range:
-    """Range in which a mean is claimed to be.
-
-    Attributes:
-        low: Lower end, excluded.
-        high: Upper end, excluded.
-    """
-
-    low: float = -math.inf
-    high: float = math.inf
-
-    def judge(self, interval: Interval | None) -> Outcome:
-        """The outcome, by the rule of this module. A single trial has no interval and decides nothing."""
-        if interval is None or math.isnan(interval.mean):
-            return "not measured yet"
-        if interval.low is None or interval.high is None:
-            return "undecided"
-        if self.low < interval.low and interval.high < self.high:
-            return "holds"
-        if interval.high <= self.low or interval.low >= self.high:
-            return "fails"
-        return "undecided"
-
-    def text(self, digits: int) -> str:
-        """The range in words, such as "above 0" or "0.8557 to 0.8757"."""
-        if self.low == -math.inf and self.high == math.inf:
-            return "any"
-        if self.high == math.inf:
-            return f"above {_trim(self.low, digits)}"
-        if self.low == -math.inf:
-            return f"below {_trim(self.high, digits)}"
-        return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
-
-
-def above(bound: float) -> Range:
-    """The claim that a mean is above `bound`."""
-    return Range(low=bound)
-
-
-def below(bound: float) -> Range:
-    """The claim that a mean is below `bound`."""
-    return Range(high=bound)
-
-
-def near(value: float, tolerance: float) -> Range:
-    """The claim that a mean is within `tolerance` of `value`."""
-    return Range(value - tolerance, value + tolerance)
-
-
 def exactly(value: float, count: int = 1) -> Interval:
     """A figure without chance in it, such as a count; `count` is what it was counted over."""
     return Interval(float(value), 0.0, count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverDrawings:
+    """How a check is judged over drawings of the data.
+
+    Attributes:
+        told: What the interval is over, to print before it; {} stands for the number of drawings.
+        interval: The interval that decides, from that over trials of the record's one drawing; it has no half width
+            where fewer than two drawings are at hand.
+    """
+
+    told: str
+    interval: Callable[[Interval, Drawings], Interval]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +66,7 @@ class Check:
         digits: Decimals to print.
         decides: Whether the verdict depends on it.
         over: What the mean is over.
+        drawn: How it is judged over drawings; None for a statement on the one drawing.
     """
 
     name: str
@@ -106,6 +75,7 @@ class Check:
     digits: int = 4
     decides: bool = True
     over: str = "trials"
+    drawn: OverDrawings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,12 +113,14 @@ class Finding:
     Attributes:
         claim: The claim.
         measured: One figure for each check; None where results are missing.
+        judged: The interval by which each check is judged: the same, or that over drawings.
         outcomes: One for each check.
         verdict: Of all checks together.
     """
 
     claim: Claim
     measured: tuple[Interval | None, ...]
+    judged: tuple[Interval | None, ...]
     outcomes: tuple[Outcome, ...]
     verdict: Verdict
 
@@ -160,19 +132,25 @@ class Finding:
             return f"{why['holds']} {REST_UNDECIDED}"
         if self.verdict == "does not hold" and self.side is not None and self.side in why:
             return why[self.side]
-        return why.get(self.verdict, UNDECIDED if self.verdict == "undecided" else "")
+        return why.get(self.verdict, self._undecided if self.verdict == "undecided" else "")
+
+    @property
+    def _undecided(self) -> str:
+        checks = zip(self.claim.checks, self.outcomes, strict=True)
+        drawn = any(check.drawn is not None for check, outcome in checks if check.decides and outcome == "undecided")
+        return OPEN_OVER_DRAWINGS if drawn else UNDECIDED
 
     @property
     def side(self) -> Side | None:
         """On which side of its range everything is that fails; None if nothing does, or on both."""
         failing = [
-            (check.claimed, measured)
-            for check, measured, outcome in zip(self.claim.checks, self.measured, self.outcomes, strict=True)
-            if check.decides and outcome == "fails" and measured is not None
+            (check.claimed, judged)
+            for check, judged, outcome in zip(self.claim.checks, self.judged, self.outcomes, strict=True)
+            if check.decides and outcome == "fails" and judged is not None
         ]
-        if failing and all(measured.mean <= claimed.low for claimed, measured in failing):
+        if failing and all(judged.mean <= claimed.low for claimed, judged in failing):
             return "too low"
-        if failing and all(measured.mean >= claimed.high for claimed, measured in failing):
+        if failing and all(judged.mean >= claimed.high for claimed, judged in failing):
             return "too high"
         return None
 
@@ -180,10 +158,13 @@ class Finding:
 def assess(claim: Claim, evidence: Evidence) -> Finding:
     """Judge a claim by the results on file."""
     measured = tuple(check.measure(evidence) for check in claim.checks)
-    outcomes = tuple(check.claimed.judge(one) for check, one in zip(claim.checks, measured, strict=True))
-    return Finding(
-        claim=claim, measured=measured, outcomes=outcomes, verdict=verdict_of(select_deciding(claim, outcomes))
+    judged = tuple(
+        one if one is None or check.drawn is None else check.drawn.interval(one, evidence.drawings)
+        for check, one in zip(claim.checks, measured, strict=True)
     )
+    outcomes = tuple(check.claimed.judge(one) for check, one in zip(claim.checks, judged, strict=True))
+    verdict = verdict_of(select_deciding(claim, outcomes))
+    return Finding(claim=claim, measured=measured, judged=judged, outcomes=outcomes, verdict=verdict)
 
 
 def select_deciding(claim: Claim, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -204,7 +185,3 @@ def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
     if "holds" in outcomes:
         return "holds in part"
     return "does not hold" if "fails" in outcomes else "undecided"
-
-
-def _trim(value: float, digits: int) -> str:
-    return f"{value:g}" if abs(value) < 10.0**-digits or value == round(value) else f"{value:.{digits}f}"

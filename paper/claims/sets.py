@@ -9,11 +9,13 @@ from fedelect.equations.intervals import Interval, mean_interval
 from fedelect.vocabulary import Floats
 from paper import published
 from paper.catalogue import BUDGETS, LAST_FIVE, OPTIMAL, RANDOM, random_of
-from paper.claims.claim import Check, Claim, Measure, Range, above, below, exactly, near
+from paper.claims.claim import Check, Claim, Measure, exactly
+from paper.claims.drawn import spread_of_sets
 from paper.claims.measures import accuracy_gain
 from paper.evidence import Evidence
 from paper.measurements.losses import Losses
 from paper.measurements.optimum import Optimum
+from paper.ranges import Range, above, below, near
 
 SLOTS = 50
 ONE_POINT = 0.01
@@ -22,6 +24,10 @@ ONE_POINT = 0.01
 CONVERGED = 0.01
 """A loss that falls by less than this share of itself in a round has converged."""
 
+NO_OTHER_DRAWING = (
+    "Left open: no other drawing has this figure, and one drawing, with the spread between drawings of the nearest "
+    "figure that was measured, does not tell."
+)
 
 Loss = Literal["objective", "selected"]
 """Which loss: the mean over all clients, or that of those who train."""
@@ -143,11 +149,13 @@ CLAIMS = (
                 name="gain of 20 over 15 clients",
                 measure=accuracy_gain(random_of(20), random_of(15), slots=SLOTS),
                 claimed=below(ONE_POINT),
+                drawn=spread_of_sets(),
             ),
         ),
         why={
             "holds": "We call less than a point hardly.",
             "does not hold": "The last five clients still bring more than a point.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(
@@ -186,11 +194,13 @@ CLAIMS = (
                 name="set 4 less set 3 (all)",
                 measure=accuracy_gain(OPTIMAL, random_of(20), slots=SLOTS),
                 claimed=near(0.0, ONE_POINT),
+                drawn=spread_of_sets(),
             ),
         ),
         why={
             "holds": "They differ by less than a point.",
             "does not hold": "They differ by more than the point that we call close.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(
@@ -204,6 +214,7 @@ CLAIMS = (
                 measure=best_other_less_first_five,
                 claimed=below(ONE_POINT),
                 over="trainings",
+                drawn=spread_of_sets(),
             ),
             Check(
                 name="cohorts that these cannot tell from set 4, or that are better",
@@ -220,6 +231,7 @@ CLAIMS = (
             "call close.",
             "does not hold": "All cohorts were trained for the atlas, the best 100 of them afresh (docs/ATLAS.md): "
             "another is better by more than the point that we call close.",
+            "undecided": NO_OTHER_DRAWING,
         },
     ),
     Claim(

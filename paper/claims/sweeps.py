@@ -16,7 +16,7 @@ from paper.catalogue import (
     frugal_quick_init,
     quick_init,
 )
-from paper.claims.claim import Check, Claim, Range, Side, Verdict, above, below, exactly
+from paper.claims.claim import Check, Claim, Side, Verdict, exactly
 from paper.claims.measures import (
     Reading,
     accuracy_gain,
@@ -30,6 +30,7 @@ from paper.claims.measures import (
     opinion_of_cohorts_with,
 )
 from paper.evidence import final_accuracy, last_opinion
+from paper.ranges import Range, above, below
 from paper.series import Series, World
 
 IID_COUNTS = (0, 1, 2, 3, 4)

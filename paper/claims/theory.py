@@ -4,12 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedelect.equations.intervals import Interval, mean_interval, share_interval
-from paper.claims.claim import Check, Claim, Measure, above, below, exactly
+from paper.claims.claim import Check, Claim, Measure, exactly
 from paper.evidence import Evidence
 from paper.measurements.complexity import ComplexityRow, ComplexityTable
 from paper.measurements.convergence import ConvergenceRow, ConvergenceTable
 from paper.measurements.regret import Regret, RegretCurve
 from paper.published import COUPLING_SCALE
+from paper.ranges import above, below
 
 
 def broken_promises(evidence: Evidence) -> Interval | None:

@@ -7,7 +7,7 @@ from fedelect.errors import RunError
 from fedelect.scenario import preset
 from paper.calibration import read_calibration
 from paper.catalogue import PRESETS
-from paper.runner import ResultStoreOnFile
+from paper.runner import AbstractResultStore, ResultStoreOnFile
 
 
 def committed_results(root: Path, results: Path | None = None) -> ResultStoreOnFile:
@@ -38,3 +38,8 @@ def committed_results_on_atlas(root: Path) -> ResultStoreOnFile:
     chosen = PRESETS["paper"].on_atlas()
     digest = load_atlas(shipped_atlases()["paper"]).digest
     return ResultStoreOnFile(folder=root / chosen.folder, base=preset("paper"), known_digest=digest, block=chosen.block)
+
+
+def registered_folder(store: AbstractResultStore) -> Path:
+    """The folder of the pre-registered run: beside that of the trained results."""
+    return store.folder.parent / "registered"

@@ -13,9 +13,10 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         f"{data.iid_clients} hold i.i.d. data (also when N > 20), the others {skew}. Every client judges on its own "
         "share of the test set, which follows the global distribution. One drawing of data and places "
         f"(scenario seed {base.seed}) serves all trials; intervals are over selection, batch orders and upload luck, "
-        "not over drawings of the data. The first 20 clients hold the same training data at every N, and test shares "
-        "shrink as N grows, for they are dealt from the same 10,000 samples. A sample is dealt once as long as its "
-        "class lasts: at N = 60 a few, at N = 80 and 100 many are held by more than one client.",
+        "not over drawings of the data, unless a figure says so. The first 20 clients hold the same training data at "
+        "every N, and test shares shrink as N grows, for they are dealt from the same 10,000 samples. A sample is "
+        "dealt once as long as its class lasts: at N = 60 a few, at N = 80 and 100 many are held by more than one "
+        "client.",
         f"- **Start**: {base.start}. Every slot trains {base.rounds_per_slot} rounds from the same initial model, "
         "so rewards are stationary, as the paper's analysis assumes. Batch orders are drawn once for each "
         f"{model.shuffle}: that was set before the calibration, for speed, and all its settings share it.",
@@ -48,7 +49,7 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         "- **Quick-Init UCB with mu = 0.01** in `PreTheta`, `PreNum` and `Pre2Slot` is ours, 25 trials: it shows what "
         "is left of the difference from BP-UCB when both explore alike.",
         "- **Quick-Init UCB in `decen_performance`** needs the server; it is the FL&FA run on the same seeds.",
-        "- **Changed after results had been seen**, in two reviews of this page:",
+        "- **Changed after results had been seen**, in three reviews of this page:",
         "  - When all trials on the atlas and half of the trained ones of the table were on file, the rule of verdicts "
         'came to count a claim of which no check holds and some fail as not holding (it was "undecided"); "lowest" and '
         '"worst" came to be compared with all methods that they name; "close" in the table got its meaning, and the '
@@ -67,6 +68,10 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         "  - Then, too, claims of the abstract, the introduction and the conclusion were added that had been left out "
         "(that set 4 is optimal, that both converge faster, that they are comparable), and Quick-Init UCB with "
         "mu = 0.01 to the sweeps, which decides nothing.",
+        "  - When the pre-registered run was complete, what is compared with the paper to a tolerance came to be "
+        "judged over its drawings, not over trials of the one drawing here. That turned 15 verdicts on trained runs: "
+        "13 to undecided; that BP-UCB is within 3.12 % of the optimal solution, from holding to not holding; and that "
+        "the baselines are lowest under FL&FA, from holding to holding in part.",
         "- **Trials**: 100 as in the paper, but 25 in `Pre2Slot` and of what only explains. Trial r of every method "
         "shares its luck with trial r "
         "of every other.",

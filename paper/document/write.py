@@ -7,11 +7,13 @@ from paper.catalogue import EXPERIMENTS, OPTIMAL, PRESETS, Experiment, Preset, e
 from paper.claims import CLAIMS, Finding, assess
 from paper.document.calibration_section import calibration_lines
 from paper.document.claims_section import RULE, cause_lines, claim_lines, summary_lines
+from paper.document.committed_results import registered_folder
 from paper.document.decisions import decision_lines, first_term_lines
 from paper.document.on_file import measurement_lines, on_file_lines, total_line, trials_line
 from paper.document.verdicts import on_atlas_path, verdicts_path, write_verdicts
 from paper.evidence import Evidence
 from paper.figures import draw_from
+from paper.registered import read_drawings
 from paper.runner import AbstractResultStore
 
 PAGE = "RECORD.md"
@@ -63,11 +65,14 @@ def write_record(
     Returns:
         The page.
     """
-    evidence = Evidence(store=store, preset=preset)
+    drawings = read_drawings(registered_folder(store))
+    evidence = Evidence(store=store, preset=preset, drawings=drawings)
     findings = [assess(claim, evidence) for claim in CLAIMS]
     figures = {one.name: draw_from(one, evidence, folder / FIGURES) for one in EXPERIMENTS}
     looked_up: dict[str, Finding] = {}
-    atlas_evidence = None if on_atlas is None else Evidence(store=on_atlas, preset=preset.on_atlas())
+    atlas_evidence = None
+    if on_atlas is not None:
+        atlas_evidence = Evidence(store=on_atlas, preset=preset.on_atlas(), drawings=drawings)
     if atlas_evidence is not None:
         judged = [assess(claim, atlas_evidence) for claim in CLAIMS if experiment(claim.where).in_main_world]
         looked_up = {finding.claim.key: finding for finding in judged}

@@ -58,6 +58,26 @@ def interval_over_drawings(drawings: Sequence[ArrayLike], *, confidence: float =
     return TwoLevelMean(Interval(float(means.mean()), half, len(values)), between, within, tuple(means.tolist()))
 
 
+def interval_of_one_drawing(trials: Interval, spread: TwoLevelMean) -> Interval:
+    """Interval over drawings of a mean that was measured in one drawing, by the spread between other drawings.
+
+    One drawing is off the mean over drawings by their standard deviation, so its interval is sqrt(D) times as wide as
+    that of the mean of D drawings; the interval over its own trials is added as squares are. `spread` contains chance
+    between few trials too: the interval is rather too wide than too narrow.
+
+    Args:
+        trials: The mean with its interval over trials of the one drawing.
+        spread: The same figure, or the nearest that was measured, in D other drawings.
+
+    Returns:
+        The same mean; without an interval where either has none. `count` is D.
+    """
+    count = spread.interval.count
+    if trials.half_width is None or spread.interval.half_width is None:
+        return Interval(trials.mean, None, count)
+    return Interval(trials.mean, math.hypot(trials.half_width, math.sqrt(count) * spread.interval.half_width), count)
+
+
 def _present(drawing: ArrayLike) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
     array = np.asarray(drawing, dtype=np.float64)
     if array.ndim != 1:

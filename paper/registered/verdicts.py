@@ -1,6 +1,6 @@
 """Verdicts of the pre-registered run, by the rules of the registration, from the drawings that are complete."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,35 +12,17 @@ from fedelect.vocabulary import Floats
 from paper import averages
 from paper.blocks import Curves
 from paper.calibration import BEST_KNOWN
-from paper.claims.claim import near
-from paper.published import Baselines
-from paper.registered.calibration import read_registered_calibration
+from paper.ranges import near
+from paper.registered.drawings import CompleteDrawing, complete_drawing, complete_drawings, data_digest
 from paper.registered.intervals import TwoLevelMean, interval_over_drawings
 from paper.registered.registration import RegisteredNumber, RegisteredWorld, Registration
-from paper.registered.run import CALIBRATION, Part, parts_of, parts_of_check
+from paper.registered.run import parts_of, parts_of_check
 from paper.scale import map_opinions
 
 NumberVerdict = Literal["agrees", "differs", "open"]
 ReadingVerdict = Literal["supported", "contradicted", "left open"]
 
 _WORDS: dict[str, NumberVerdict] = {"holds": "agrees", "fails": "differs", "undecided": "open"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompleteDrawing:
-    """One drawing of one world, all of whose series are on file.
-
-    Attributes:
-        drawing: Its seed.
-        baselines: Mean opinion of its fixed cohort and of its random selection.
-        reading: The reading under test.
-        as_printed: The algorithm as printed.
-    """
-
-    drawing: int
-    baselines: Baselines
-    reading: Curves
-    as_printed: Curves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +101,9 @@ class GradientResult:
 
 def judge_registered(registration: Registration, root: Path) -> list[WorldResult]:
     """Judge both readings by what is on file below `root`."""
-    digest = _data_digest(root)
     results = []
     for world in registration.worlds:
-        found = [_complete(parts_of(world, drawing), drawing, root, digest) for drawing in registration.drawings]
-        drawings = tuple(one for one in found if one is not None)
+        drawings = complete_drawings(world, registration, root)
         numbers = tuple(_result(one, world, drawings, registration.confidence) for one in world.numbers if drawings)
         verdict = judge_reading(numbers, registration) if numbers else None
         results.append(
@@ -140,11 +120,11 @@ def judge_registered(registration: Registration, root: Path) -> list[WorldResult
 
 def compare_gradients(registration: Registration, root: Path) -> GradientResult | None:
     """Compare the two gradients by what is on file below `root`; None while any of it is missing."""
-    check, world, digest = registration.gradient, registration.worlds[0], _data_digest(root)
+    check, world, digest = registration.gradient, registration.worlds[0], data_digest(root)
     values: dict[str, list[float]] = {}
     for drawing in check.drawings:
         for gradient, parts in (("mean", parts_of(world, drawing)), ("sum", parts_of_check(registration, drawing))):
-            found = _complete(parts, drawing, root, digest)
+            found = complete_drawing(parts, drawing, root, digest)
             if found is None:
                 return None
             for role, curves in (("reading", found.reading), ("as printed", found.as_printed)):
@@ -190,24 +170,6 @@ def read_number(number: RegisteredNumber, opinions: Floats, curves: Curves) -> F
     assert number.target is not None
     when = metrics.time_to_target(average, number.target)
     return when.slot.astype(np.float64) if number.measured == "slots to target" else when.value
-
-
-def _data_digest(root: Path) -> str:
-    calibration = root / CALIBRATION.name
-    return read_registered_calibration(calibration).data_digest if calibration.exists() else ""
-
-
-def _complete(parts: Iterable[Part], drawing: int, root: Path, digest: str) -> CompleteDrawing | None:
-    curves: dict[str, Curves] = {}
-    for part in parts:
-        found = part.curves(root, digest)
-        if found is None:
-            return None
-        curves[part.series.role] = found
-    baselines = Baselines(float(np.nanmean(curves["fixed"].opinions)), float(np.nanmean(curves["random"].opinions)))
-    return CompleteDrawing(
-        drawing=drawing, baselines=baselines, reading=curves["reading"], as_printed=curves["as printed"]
-    )
 
 
 def _result(

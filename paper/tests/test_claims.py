@@ -12,12 +12,13 @@ from fedelect.equations.intervals import Interval
 from paper import CLAIMS, EXPERIMENTS, PRESETS, Evidence, ResultStoreOnFile, World, assess
 from paper.blocks import read_block, write_block
 from paper.catalogue import LAST_FIVE, OPTIMAL, RANDOM, SUBSET_UCB, bp_ucb, frugal_quick_init, quick_init
-from paper.claims import VERDICTS, Claim, Finding, Range, Verdict, verdict_of
-from paper.claims.claim import REST_UNDECIDED, Outcome, select_deciding
+from paper.claims import VERDICTS, Claim, Finding, Verdict, verdict_of
+from paper.claims.claim import REST_UNDECIDED, select_deciding
 from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
-from paper.tests.made_up_results import put
+from paper.ranges import Outcome, Range
+from paper.tests.made_up_results import made_up_drawings, put
 from paper.tests.small_store import small
 
 WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
@@ -26,8 +27,11 @@ WIGGLE = np.array([[-0.001], [0.001], [-0.001], [0.001]])
 
 @pytest.fixture
 def evidence(tmp_path: Path) -> Evidence:
+    """Drawings that do not differ, in which both algorithms have 0.8 in every slot."""
     return Evidence(
-        store=ResultStoreOnFile(folder=tmp_path, base=small(), known_digest="none", block=4), preset=PRESETS["paper"]
+        store=ResultStoreOnFile(folder=tmp_path, base=small(), known_digest="none", block=4),
+        preset=PRESETS["paper"],
+        drawings=made_up_drawings((0.8, 0.8)),
     )
 
 
@@ -110,7 +114,7 @@ def test_whatever_the_verdict_there_is_a_sentence_on_why(one: Claim) -> None:
     failed: tuple[Outcome, ...] = tuple("fails" for _ in one.checks)
     nothing = tuple(None for _ in one.checks)
     for verdict in possible:
-        finding = Finding(claim=one, measured=nothing, outcomes=failed, verdict=verdict)
+        finding = Finding(claim=one, measured=nothing, judged=nothing, outcomes=failed, verdict=verdict)
         assert finding.why.endswith("."), verdict
     assert set(one.why) <= {*possible, "too low", "too high"}
 
@@ -118,8 +122,12 @@ def test_whatever_the_verdict_there_is_a_sentence_on_why(one: Claim) -> None:
 def test_a_part_that_is_merely_undecided_is_not_explained_away() -> None:
     one = claim("cen_performance.gain")
     verdict: Verdict = "holds in part"
-    failed = Finding(claim=one, measured=(None, None), outcomes=("holds", "fails"), verdict=verdict)
-    undecided = Finding(claim=one, measured=(None, None), outcomes=("holds", "undecided"), verdict=verdict)
+    failed = Finding(
+        claim=one, measured=(None, None), judged=(None, None), outcomes=("holds", "fails"), verdict=verdict
+    )
+    undecided = Finding(
+        claim=one, measured=(None, None), judged=(None, None), outcomes=("holds", "undecided"), verdict=verdict
+    )
     assert failed.why == one.why["holds in part"]
     assert undecided.why == f"{one.why['holds']} {REST_UNDECIDED}"
     shown = claim("comparison_table.quick-init.0.75")  # its second check decides nothing
@@ -131,17 +139,20 @@ def test_what_fails_on_different_sides_has_different_reasons() -> None:
 
     def why(slots: float) -> str:
         measured = (Interval(slots, 1.0, 100), None)
-        return Finding(claim=one, measured=measured, outcomes=("fails", "fails"), verdict="does not hold").why
+        return Finding(
+            claim=one, measured=measured, judged=measured, outcomes=("fails", "fails"), verdict="does not hold"
+        ).why
 
     assert why(20.0) == one.why["too low"] != why(400.0) == one.why["too high"]
     other = claim("comparison_table.quick-init.0.85")
-    finding = Finding(
-        claim=other, measured=(Interval(1.0, 0.0, 9), None), outcomes=("fails",) * 2, verdict="does not hold"
-    )
+    low = (Interval(1.0, 0.0, 9), None)
+    finding = Finding(claim=other, measured=low, judged=low, outcomes=("fails",) * 2, verdict="does not hold")
     assert finding.side == "too low" and finding.why == other.why["does not hold"]
     both = claim("cen_selected_time.counts")
     apart = (Interval(1.0, 0.0, 9), Interval(500.0, 0.0, 9))
-    assert Finding(claim=both, measured=apart, outcomes=("fails",) * 2, verdict="does not hold").side is None
+    assert (
+        Finding(claim=both, measured=apart, judged=apart, outcomes=("fails",) * 2, verdict="does not hold").side is None
+    )
 
 
 def test_without_results_only_arithmetic_is_judged(evidence: Evidence) -> None:

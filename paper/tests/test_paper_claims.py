@@ -5,7 +5,7 @@ straight from the files), and decide by themselves; what fedelect makes of the s
 interval, each outcome and the verdict on file. A claim without trials is skipped by name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,11 +38,17 @@ from paper.measurements.convergence import ConvergenceRow, ConvergenceTable
 from paper.measurements.losses import Losses, RoundLosses
 from paper.measurements.optimum import Optimum
 from paper.measurements.regret import Regret, RegretCurve, RegretWorld
+from paper.registered import read_drawings, read_registration
+from paper.registered.run import list_parts
 from paper.tests.committed import ROOT, tracked
-from paper.tests.made_up_results import put
+from paper.tests.made_up_results import put, put_part
 from paper.tests.plain_reading import Folder
 from paper.tests.recomputed_claims import QUICK, Check
+from paper.tests.recomputed_drawings import judged
 from paper.tests.recomputed_theory import recomputed, verdict
+
+Again = tuple[dict[str, list[Check]], dict[str, list[Check]]]
+"""By claim: its checks as measured in the one drawing, and as judged, over drawings where that is so."""
 
 SOURCES = {"trained": "verdicts.json", "on the atlas": "verdicts-on-atlas.json"}
 
@@ -53,38 +59,56 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tracked(tmp_path_factory.mktemp("committed"))
 
 
+def compute_again(folder: Path) -> Again:
+    """From a folder of results; the pre-registered run is beside it."""
+    checks = recomputed(folder)
+    return checks, judged(checks, folder.parent / "registered")
+
+
 @pytest.fixture(scope="module")
-def again(root: Path) -> dict[str, dict[str, list[Check]]]:
+def again(root: Path) -> dict[str, Again]:
     """By source: every claim's checks, recomputed."""
     folders = {"trained": "trained", "on the atlas": "on-atlas"}
-    return {source: recomputed(root / "paper/results" / folder) for source, folder in folders.items()}
+    return {source: compute_again(root / "paper/results" / folder) for source, folder in folders.items()}
 
 
 @pytest.fixture(scope="module")
 def evidence(root: Path) -> dict[str, Evidence]:
     """By source: the same files as fedelect reads them."""
+    stores = {"trained": committed_results(root), "on the atlas": committed_results_on_atlas(root)}
+    drawings = read_drawings(root / "paper/results/registered")
     return {
-        "trained": Evidence(store=committed_results(root), preset=PRESETS["paper"]),
-        "on the atlas": Evidence(store=committed_results_on_atlas(root), preset=PRESETS["paper"].on_atlas()),
+        source: Evidence(
+            store=store,
+            preset=PRESETS["paper"] if source == "trained" else PRESETS["paper"].on_atlas(),
+            drawings=drawings,
+        )
+        for source, store in stores.items()
     }
 
 
-def same(claim: Claim, checks: list[Check], evidence: Evidence) -> None:
+def same(claim: Claim, again: Again, evidence: Evidence) -> None:
     """fedelect finds the same means, intervals, outcomes and verdict."""
     finding = assess(claim, evidence)
-    assert len(checks) == len(finding.measured)
-    ours = zip(claim.checks, finding.measured, finding.outcomes, strict=True)
-    for (estimate, low, high, decides), (check, measured, outcome) in zip(checks, ours, strict=True):
+    measured, decisive = (checks[claim.key] for checks in again)
+    alike(claim, measured, finding.measured)
+    alike(claim, decisive, finding.judged)
+    for (estimate, low, high, _), outcome in zip(decisive, finding.outcomes, strict=True):
+        assert estimate is None or estimate.outcome(low, high) == outcome, claim.key
+    assert verdict(decisive) == finding.verdict
+
+
+def alike(claim: Claim, checks: list[Check], found: Sequence[intervals.Interval | None]) -> None:
+    """Each figure and its interval are those recomputed."""
+    for (estimate, low, high, decides), check, one in zip(checks, claim.checks, found, strict=True):
         assert (check.claimed.low, check.claimed.high) == pytest.approx((low, high), rel=1e-9), check.name
-        assert check.decides == decides and (estimate is None) == (measured is None), check.name
-        if estimate is not None and measured is not None:
-            assert measured.mean == pytest.approx(estimate.mean, rel=1e-6, abs=1e-9), check.name
-            assert (measured.low is None) == (estimate.low is None), check.name
+        assert check.decides == decides and (estimate is None) == (one is None), check.name
+        if estimate is not None and one is not None:
+            assert one.mean == pytest.approx(estimate.mean, rel=1e-6, abs=1e-9), check.name
+            assert (one.low is None) == (estimate.low is None), check.name
             if estimate.low is not None and estimate.high is not None:
-                assert measured.low == pytest.approx(estimate.low, rel=1e-5, abs=1e-8), check.name
-                assert measured.high == pytest.approx(estimate.high, rel=1e-5, abs=1e-8), check.name
-            assert estimate.outcome(low, high) == outcome, check.name
-    assert verdict(checks) == finding.verdict
+                assert one.low == pytest.approx(estimate.low, rel=1e-5, abs=1e-8), check.name
+                assert one.high == pytest.approx(estimate.high, rel=1e-5, abs=1e-8), check.name
 
 
 CASES = [
@@ -98,11 +122,11 @@ CASES = [
 @pytest.mark.paper
 @pytest.mark.parametrize(("claim", "source"), CASES)
 def test_the_trials_on_file_show_what_the_verdict_says(
-    claim: Claim, source: str, again: dict[str, dict[str, list[Check]]], evidence: dict[str, Evidence]
+    claim: Claim, source: str, again: dict[str, Again], evidence: dict[str, Evidence]
 ) -> None:
     on_file = read_verdicts(ROOT / "paper/results" / SOURCES[source])
-    checks = again[source][claim.key]
-    same(claim, checks, evidence[source])
+    checks = again[source][1][claim.key]
+    same(claim, again[source], evidence[source])
     assert verdict(checks) == on_file[claim.key].verdict
     if verdict(checks) == "not measured yet":
         pytest.skip(f"no trials on file, {source}: {claim.key}")
@@ -133,7 +157,13 @@ def everything(folder: Path) -> Evidence:
         put(store, series, opinions, cohorts=cohorts, **beliefs)
     for name, value in made_up_measurements(rng).items():
         keep_measurement(store, PRESETS["paper"], name, value)
-    return Evidence(store=store, preset=PRESETS["paper"])
+    root = folder.parent / "registered"
+    for part in list_parts(read_registration()):
+        trials, slots = part.series.trials, part.slots
+        level = {"fixed": 0.87, "random": 0.74}.get(part.series.role, 0.82) + rng.normal(0, 0.01)
+        elected = np.sort(np.argsort(rng.random((trials, slots, 20)), axis=2)[:, :, :5], axis=2)
+        put_part(root, part, level + rng.normal(0, 0.03, (trials, slots)), cohorts=elected)
+    return Evidence(store=store, preset=PRESETS["paper"], drawings=read_drawings(root))
 
 
 def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
@@ -193,19 +223,19 @@ def made_up_measurements(rng: np.random.Generator) -> dict[str, msgspec.Struct]:
 
 
 @pytest.fixture(scope="module")
-def made_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[Check]], Evidence]:
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Again, Evidence]:
     folder = tmp_path_factory.mktemp("made-up") / "results"
     evidence = everything(folder)
-    return recomputed(folder), evidence
+    return compute_again(folder), evidence
 
 
 def test_the_plain_reading_agrees_with_fedelect_on_every_claim(
-    made_up: tuple[dict[str, list[Check]], Evidence],
+    made_up: tuple[Again, Evidence],
 ) -> None:
-    checks, evidence = made_up
+    again, evidence = made_up
     for claim in CLAIMS:
-        same(claim, checks[claim.key], evidence)
-    verdicts = [verdict(own) for own in checks.values()]
+        same(claim, again, evidence)
+    verdicts = [verdict(own) for own in again[1].values()]
     assert "not measured yet" not in verdicts
     assert all(verdicts.count(kind) for kind in ("holds", "holds in part", "does not hold", "undecided"))
 
@@ -245,15 +275,15 @@ WRONG: dict[str, tuple[ModuleType, str, Callable[..., Any]]] = {
 
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_formula_would_be_noticed(
-    mistake: str, made_up: tuple[dict[str, list[Check]], Evidence], monkeypatch: pytest.MonkeyPatch
+    mistake: str, made_up: tuple[Again, Evidence], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checks, evidence = made_up
+    again, evidence = made_up
     module, name, wrong = WRONG[mistake]
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     noticed = 0
     for claim in CLAIMS:
         try:
-            same(claim, checks[claim.key], evidence)
+            same(claim, again, evidence)
         except AssertionError:
             noticed += 1
     assert noticed >= 5

@@ -17,12 +17,11 @@ from paper.published import BP_UCB, IID_ELECTIONS, QUICK_INIT, TABLE, Baselines,
 from paper.registered import judge_registered, read_registration
 from paper.registered.calibration import read_registered_calibration
 from paper.registered.registration import RegisteredNumber
-from paper.registered.run import CALIBRATION, Part, list_parts, parts_of, parts_of_check
+from paper.registered.run import CALIBRATION, list_parts, parts_of, parts_of_check
 from paper.registered.settings import Setting
 from paper.registered.verdicts import compare_gradients, judge_reading, read_number
-from paper.runner import ResultStoreOnFile
 from paper.tests.committed import ROOT
-from paper.tests.made_up_results import put
+from paper.tests.made_up_results import put_part
 
 REGISTRATION = read_registration()
 FA, DA = REGISTRATION.worlds
@@ -90,18 +89,7 @@ def fill(root: Path, drawing: int, *, reading: Floats, printed: Floats, worlds: 
     opinions: dict[str, ArrayLike] = {"fixed": 0.87, "random": 0.75, "reading": reading, "as printed": printed}
     for world in REGISTRATION.worlds:
         for part in parts_of(world, drawing) if world.name in worlds else ():
-            fill_part(root, part, opinions[part.series.role])
-
-
-def fill_part(root: Path, part: Part, opinions: ArrayLike) -> None:
-    store = ResultStoreOnFile(
-        folder=part.folder(root),
-        base=part.config,
-        seed=part.drawing,
-        block=part.series.trials,
-        known_digest=read_registered_calibration(root / "calibration.json").data_digest,
-    )
-    put(store, part.request.series, np.broadcast_to(opinions, (part.series.trials, part.slots)))
+            put_part(root, part, opinions[part.series.role])
 
 
 def literally(number: RegisteredNumber, opinions: Floats, aim: Baselines) -> list[float]:
@@ -160,7 +148,7 @@ def test_the_check_of_the_gradient_is_on_the_scale_of_its_own_baselines(tmp_path
     for drawing in (first, second):
         assert compare_gradients(REGISTRATION, tmp_path) is None
         for part in parts_of_check(REGISTRATION, drawing):
-            fill_part(tmp_path, part, opinions[part.series.role])
+            put_part(tmp_path, part, opinions[part.series.role])
     found = compare_gradients(REGISTRATION, tmp_path)
     assert found is not None and found.drawings == (first, second) and found.slots == 200
     halfway = (FA.fixed + FA.random) / 2

@@ -256,18 +256,19 @@ def test_the_demo_runs_a_users_world_and_both_loops_and_names_its_report(fedelec
     assert [line.split()[0] for line in out.splitlines()[-5:]] == ["who", "Users'", "Paper's", "The", "open"]
     assert all(" is first: " in line for line in out.splitlines()[-4:-1])
     page = (tmp_path / "d" / "report.html").read_text()
-    assert "Client selection: users, fa and da" in page
+    assert "selectors compared in users-small and digits" in page
     assert "report.html" in out.splitlines()[-1]
 
 
 def test_runs_are_compared_and_drawn(fedelect: Fedelect, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(SCENARIO)
-    for name in ("a", "b"):
-        assert fedelect("run", "mine.toml", "--workers", "1", "--live", "--live-port", "0", "--out", name)[0] == 0
+    for seed, name in enumerate(("a", "b")):
+        options = ("--workers", "1", "--live", "--live-port", "0", "--seed", str(seed), "--out", name)
+        assert fedelect("run", "mine.toml", *options)[0] == 0
     code, out, _ = fedelect("report", "a", "b", "--target", "0.25")
     assert code == 0 and "comparison.html" in out
     page = (tmp_path / "comparison.html").read_text()
-    assert "a: random" in page and "b: random" in page and '<th scope="col">0.25</th>' in page
+    assert 'id="table-won"' in page and 'id="table-won-1"' in page and '<th scope="col">mean 0.25</th>' in page
     code, out, _ = fedelect("figures", "a", "--format", "svg")
     assert code == 0 and (tmp_path / "a" / "figures" / "map.svg").exists()
     code, _, err = fedelect("figures", "a", "--format", "gif")

@@ -85,7 +85,7 @@ def test_it_draws_every_chart_without_a_complaint(page: Browser) -> None:
     drawn = page.run("return [...document.querySelectorAll('.plot')].filter(p => p.querySelector('svg path')).length")
     assert drawn == 2 + 4 + 2
     assert page.complaints() == []
-    assert page.driver.title == "Client selection: whole"
+    assert page.driver.title == f"best, bp-ucb and {EVIL} compared in whole"
     assert page.run("return document.querySelectorAll('img').length") == 0
 
 
@@ -182,14 +182,24 @@ def test_the_log_scale_and_the_bound_can_be_switched(page: Browser) -> None:
     assert page.complaints() == []
 
 
+def row_of(page: Browser, table: str, label: str) -> dict[str, str]:
+    """The texts of a selector's row, by the heads of their columns."""
+    heads, row = page.run(
+        "const t = document.getElementById(arguments[0]); const texts = (r) => [...r.cells].map(c => c.textContent);"
+        "const mine = (r) => r.querySelector('.series').dataset.label === arguments[1];"
+        "return [texts(t.tHead.rows[0]), texts([...t.tBodies[0].rows].find(mine))]",
+        table,
+        label,
+    )
+    return dict(zip(heads, row, strict=True))
+
+
 def test_the_tables_of_the_page_equal_the_records(page: Browser) -> None:
-    for row, one in enumerate(summarise(RUN)):
-        cells = page.run(
-            "return [...document.querySelectorAll('#table-final tbody tr')][arguments[0]].innerText.split('\\t')", row
-        )
-        assert cells[0].startswith(one.label)
-        assert cells[1] == f"{one.final_opinion.mean:.3f} ± {one.final_opinion.half_width:.3f}"
-        assert cells[2] == f"{one.running_mean.mean:.3f} ± {one.running_mean.half_width:.3f}"
+    for one in summarise(RUN):
+        last = row_of(page, "table-final", one.label)["last slot"]
+        assert last == f"{one.final_opinion.mean:.3f} ± {one.final_opinion.half_width:.3f}"
+        mean = row_of(page, "table-won", one.label)["mean opinion"]
+        assert mean == f"{one.running_mean.mean:.3f} ± {one.running_mean.half_width:.3f}"
 
 
 def test_every_chart_is_saved_as_png_and_svg_and_its_data_as_csv(page: Browser) -> None:
@@ -241,6 +251,7 @@ def test_it_fits_narrow_and_wide_light_and_dark(page: Browser, tmp_path: Path, w
 
 
 def test_every_control_is_reached_by_keyboard_and_has_a_name(page: Browser) -> None:
+    page.run("document.getElementById('theory').open = true")
     nameless = page.run(
         "return [...document.querySelectorAll('button, select, input')].filter(c => c.tabIndex < 0 || "
         "!(c.textContent.trim() || c.getAttribute('aria-label') || c.closest('label')?.textContent.trim())).length"
@@ -258,7 +269,18 @@ def test_two_runs_are_shown_side_by_side(browser: Browser, tmp_path: Path) -> No
     browser.open(write_report([RUN, whole_run(seed=5, slots=4)], tmp_path / "report.html"))
     assert browser.run("return document.querySelectorAll('#maps .panel').length") == 2
     names = browser.run("return [...document.querySelectorAll('#selectors .key-name')].map(n => n.textContent)")
-    assert names[0] == "whole: best" and names[3] == "whole (2): best" and len(names) == 6
+    assert names == ["best", "bp-ucb", EVIL]
+    for host, figures in (("curve-charts", ("running", "opinion")), ("bar-charts", ("shares", "failures"))):
+        worlds = browser.run(
+            "return [...document.querySelectorAll(`#${arguments[0]} .world`)].map(w => ["
+            "w.querySelector('h3').textContent, [...w.querySelectorAll('figure')]"
+            ".filter(f => f.querySelector('svg path')).map(f => f.id)])",
+            host,
+        )
+        assert worlds == [
+            ["whole", [f"figure-{one}" for one in figures]],
+            ["whole (2)", [f"figure-{one}-1" for one in figures]],
+        ]
     browser.click("#add-map")
     assert browser.run("return document.querySelectorAll('#maps .panel').length") == 3
     assert browser.complaints() == []
@@ -302,18 +324,23 @@ def test_a_measured_run_draws_accuracy_difference_bytes_flaws_and_low_accuracy(
     browser.look(width=1200)
     browser.open(write_report(run, tmp_path / "report.html"))
     drawn = browser.run(
-        "return [...document.querySelectorAll('#achieved figure')].filter(f => f.querySelector('svg path')).length"
+        "return [...document.querySelectorAll('#curve-charts figure')].filter(f => f.querySelector('svg path'))"
+        ".map(f => f.id)"
     )
-    assert drawn == 5 and browser.complaints() == []
-    assert not browser.run("return document.getElementById('to-achieved').hidden")
+    assert drawn == [f"figure-{name}" for name in ("accuracy", "difference", "flawed", "low", "bytes")]
+    assert browser.complaints() == []
     (one,) = [row.measured for row in summarise(run) if row.label == "mine"]
     assert one is not None and one.closure is not None
-    shown = browser.run(
-        "return [...document.querySelectorAll('#table-accuracy tbody tr')].map(r => [...r.cells].map(c => c.dataset.v))"
-    )
-    heads = browser.run("return [...document.querySelectorAll('#table-accuracy thead th')].map(h => h.textContent)")
-    mine = dict(zip(heads, shown[0], strict=True))
-    assert float(mine["closure"]) == one.closure.value and float(mine["at the end"]) == one.final_accuracy.mean
+    closure = f"{one.closure.value:.2f}{one.closure.low:.2f} to {one.closure.high:.2f}"
+    assert row_of(browser, "table-accuracy", "mine")["closure"] == closure
+    won = row_of(browser, "table-won", "mine")
+    assert one.final_low_accuracy is not None
+    for head, value, scale, digits in (
+        ("accuracy at the end", one.final_accuracy, 1, 3),
+        ("10th percentile of clients", one.final_low_accuracy, 1, 3),
+        ("flawed among the elected", one.flawed_share, 100, 1),
+    ):
+        assert won[head].startswith(f"{scale * value.mean:.{digits}f} ± ")
     for file in browser.downloads.iterdir():
         file.unlink()
     browser.run("[...document.querySelectorAll('#figure-bytes .save button')].at(-1).click()")
@@ -324,6 +351,8 @@ def test_a_measured_run_draws_accuracy_difference_bytes_flaws_and_low_accuracy(
 
 
 def test_a_run_without_measures_shows_no_part_for_them(page: Browser) -> None:
-    assert page.text("#part-measures") == ""
-    visible = "return [...document.querySelectorAll('#achieved figure, #to-achieved')].some(f => f.checkVisibility())"
-    assert page.run(visible) is False
+    figures = page.run("return [...document.querySelectorAll('#curve-charts figure')].map(f => f.id)")
+    assert figures == ["figure-running", "figure-opinion"]
+    assert page.run("return document.querySelector('#table-accuracy, #table-costs')") is None
+    heads = page.run("return [...document.querySelectorAll('#table-won th[scope=col]')].map(h => h.textContent)")
+    assert not [head for head in heads if "accuracy" in head or "percentile" in head or "flawed" in head]

@@ -68,14 +68,20 @@ class Page(HTMLParser):
         found: dict[str, Any] = json.loads(self.scripts[0])
         return found
 
-    def row(self, table: str, name: str) -> list[dict[str, str | None]]:
-        """The cells of the row whose head begins with `name`."""
-        (found,) = [row[1:] for row in self.tables[f"table-{table}"] if (row[0]["text"] or "").startswith(name)]
-        return found
+    def row(self, table: str, name: str) -> dict[str, dict[str, str | None]]:
+        """The cells of the row of the selector `name`, by the heads of their columns; a place may stand before it."""
+        heads, *rows = self.tables[f"table-{table}"]
+        (found,) = [row for row in rows if (row[0]["text"] or "").lstrip("0123456789") == name]
+        return {head["text"] or "": cell for head, cell in zip(heads[1:], found[1:], strict=True)}
 
 
 def read(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
+
+
+def figures(cell: dict[str, str | None]) -> tuple[float, float]:
+    """A cell's mean and the half-width of its interval, in full; nan where there is none."""
+    return float(cell.get("data-v") or "nan"), float(cell.get("data-h") or "nan")
 
 
 def test_the_report_is_one_page_that_loads_nothing(tmp_path: Path) -> None:
@@ -120,28 +126,30 @@ def test_the_tables_hold_the_figures_of_the_summary_in_full(tmp_path: Path) -> N
     run = sample_run()
     page = read(write_report(run, tmp_path / "report.html", targets=[0.5]))
     oracle = next(one for one in summarise(run) if one.label == "best").running_mean.mean
+    by_opinion = {one.label: one.targets[0] for one in summarise(run, targets=[0.5], target_by="opinion")}
     for one in summarise(run, oracle=oracle, targets=[0.5]):
-        final, running, counted, gap, regret, slots = page.row("final", one.label)
         assert one.running_mean_with_untrained is not None and one.regret is not None
-        assert float(final["data-v"] or "") == one.final_opinion.mean
-        assert float(running["data-v"] or "") == one.running_mean.mean
-        assert float(running["data-h"] or "") == one.running_mean.half_width
-        assert float(counted["data-v"] or "") == one.running_mean_with_untrained.mean
-        assert float(regret["data-v"] or "") == pytest.approx(one.regret.mean)
-        assert slots["data-v"] == "12"
-        if one.label == "best":
-            assert gap["text"] == "best"
-        else:
-            assert one.gap_to_best_fixed is not None and float(gap["data-v"] or "") == one.gap_to_best_fixed.mean
-        iid, skewed, jain, never, _, lost = page.row("fairness", one.label)
-        assert float(jain["data-v"] or "") == one.jain_index.mean
-        assert float(never["data-v"] or "") == one.never_chosen.mean
-        assert float(lost["data-v"] or "") == one.upload_failures.mean
-        assert float(iid["data-v"] or "") == one.group_shares["iid"].mean
-        assert float(skewed["data-v"] or "") == one.group_shares["skewed"].mean
-        (target,) = page.row("targets-running", one.label)
-        assert float(target["data-v"] or "") == one.targets[0].slots.mean
-        assert f"{one.targets[0].reached} of 2 trials" in (target["text"] or "")
+        won = page.row("won", one.label)
+        assert figures(won["mean opinion"]) == (one.running_mean.mean, one.running_mean.half_width)
+        if one.label != "best":
+            assert one.gap_to_best is not None
+            behind = figures(won["against the best fixed cohort"])
+            assert behind == pytest.approx((-one.gap_to_best.mean, one.gap_to_best.half_width))
+        opinions = page.row("final", one.label)
+        assert figures(opinions["last slot"])[0] == one.final_opinion.mean
+        assert figures(opinions["mean with the untrained model"])[0] == one.running_mean_with_untrained.mean
+        assert figures(opinions["regret"])[0] == pytest.approx(one.regret.mean)
+        assert opinions["slots on record"]["data-v"] == "12"
+        fairness = page.row("fairness", one.label)
+        assert figures(fairness["Jain's index"])[0] == one.jain_index.mean
+        assert figures(fairness["never elected in a trial"])[0] == one.never_chosen.mean
+        assert figures(fairness["uploads lost"])[0] == one.upload_failures.mean
+        for group in ("iid", "skewed"):
+            assert figures(fairness[f"elections of {group}"])[0] == one.group_shares[group].mean
+        targets = page.row("targets", one.label)
+        for head, reached in (("mean 0.5", one.targets[0]), ("a slot 0.5", by_opinion[one.label])):
+            assert figures(targets[head])[0] == reached.slots.mean
+            assert f"{reached.reached} of 2 trials" in (targets[head]["text"] or "")
     assert PROVENANCE.command in page.text and "not complete" not in page.text
     assert "Nothing was thinned" in page.text
 
@@ -149,7 +157,7 @@ def test_the_tables_hold_the_figures_of_the_summary_in_full(tmp_path: Path) -> N
 def test_clients_never_elected_at_all_are_named(tmp_path: Path) -> None:
     run = sample_run(client_names=("ann", "bob", "eve", "dan", "fay", "gus", "hal"))
     page = read(write_report(run, tmp_path / "report.html"))
-    assert page.row("fairness", "best")[4]["text"] == "4dan, fay, gus, hal"
+    assert page.row("fairness", "best")["never elected at all"]["text"] == "4dan, fay, gus, hal"
 
 
 def test_markup_from_the_configuration_is_shown_and_never_obeyed(tmp_path: Path) -> None:
@@ -167,7 +175,7 @@ def test_markup_from_the_configuration_is_shown_and_never_obeyed(tmp_path: Path)
     assert len(page.scripts) == 3
     assert not any("onerror" in attributes for _, attributes in page.tags)
     assert page.text.count(evil) >= 8
-    assert f"Client selection: {evil}" in page.text
+    assert f"{evil} in {evil}" in page.text
     assert page.data()["runs"][0]["selectors"][0]["label"] == evil
     assert page.data()["runs"][0]["clientNames"][0] == f"0 {evil}"
 
@@ -179,17 +187,38 @@ def test_a_folder_with_markup_in_its_name_is_shown_and_never_obeyed(tmp_path: Pa
         writer.append(run.records)
     page = read(write_report([tmp_path / evil, run], tmp_path / "report.html"))
     assert not [tag for tag, _ in page.tags if tag == "img"]
-    assert f"Client selection: {evil} and small" in page.text
+    assert f"{evil} is FL&FA" in page.text
 
 
-def test_several_runs_are_put_side_by_side(tmp_path: Path) -> None:
+def test_runs_in_several_worlds_have_tables_of_their_own(tmp_path: Path) -> None:
     runs = [sample_run(), sample_run(seed=4), sample_run(framework="da", slots=3)]
     page = read(write_report(runs, tmp_path / "report.html"))
     assert [run["name"] for run in page.data()["runs"]] == ["small", "small (2)", "small (3)"]
-    for name in ("small: best", "small (2): best", "small (3): random"):
-        assert page.row("final", name)
-    assert len(page.tables["table-final"]) == 1 + 6
+    assert [world["runs"] for world in page.data()["worlds"]] == [[0], [1], [2]]
+    assert "best and random compared in small, small (2) and small (3)" in page.text
+    for suffix, run in zip(("", "-1", "-2"), runs, strict=True):
+        shown = [figures(page.row(f"won{suffix}", one.label)["mean opinion"])[0] for one in summarise(run)]
+        assert shown == [one.running_mean.mean for one in summarise(run)]
     assert page.text.count("To repeat it:") == 3
+
+
+def test_runs_in_one_world_are_ranked_in_one_table_and_what_is_repeated_is_shown_once(tmp_path: Path) -> None:
+    federated, democratized = sample_run(), sample_run(framework="da")
+    other = [
+        msgspec.structs.replace(one, opinions=(0.5,) * 7, reward=0.5) if one.selector == "random" else one
+        for one in democratized.records
+    ]
+    runs = [federated, RunRecords(democratized.header, tuple(other))]
+    page = read(write_report(runs, tmp_path / "report.html"))
+    assert [world["runs"] for world in page.data()["worlds"]] == [[0, 1]]
+    names = [row[0]["text"] for row in page.tables["table-won"][1:]]
+    assert sorted(name.lstrip("123") for name in names if name is not None) == ["best", "random", "small (2): random"]
+    assert page.row("won", "best")["loop"]["text"] == "FL&FA and FL&DA"
+    assert page.row("won", "small (2): random")["loop"]["text"] == "FL&DA"
+    (again,) = [one for one in page.data()["runs"][1]["selectors"] if one["label"] == "random"]
+    (first,) = [one for one in page.data()["runs"][0]["selectors"] if one["label"] == "random"]
+    assert again["look"] == first["look"] and again["again"] and not again["repeated"]
+    assert page.data()["runs"][1]["selectors"][0]["repeated"]
 
 
 def test_an_empty_run_gives_a_page_that_says_so(tmp_path: Path) -> None:
@@ -226,7 +255,7 @@ def test_runs_of_other_drivers_that_know_less_give_a_page(tmp_path: Path) -> Non
     run = sample_run(source="peers", groups={}, untrained=None, scenario={}, client_names=None)
     silent = [sample_record(run.header, r.selector, r.trial, r.slot, opinions=None) for r in run.records]
     page = read(write_report(RunRecords(run.header, tuple(silent)), tmp_path / "report.html"))
-    assert "A run by real processes." in page.text
+    assert "Run by real processes." in page.text
     drawn = page.data()["runs"][0]["map"]
     assert not drawn["placesKnown"] and drawn["sizes"] is None
     assert all(frames["opinions"] is None for frames in drawn["frames"])
@@ -244,7 +273,7 @@ def test_the_same_run_gives_the_same_page_whether_held_or_read_from_its_folder(t
 
 
 def test_colours_in_light_and_dark_come_in_pairs() -> None:
-    assert len(set(LIGHT_COLOURS)) == len(set(DARK_COLOURS)) == 8
+    assert len(set(LIGHT_COLOURS)) == len(set(DARK_COLOURS)) == len(LIGHT_COLOURS) == 9
 
 
 def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
@@ -268,7 +297,7 @@ def test_a_run_whose_selector_was_told_a_median_says_that_the_plain_mean_is_show
     ]
     page = read(write_report(RunRecords(run.header, tuple(changed)), tmp_path / "report.html"))
     assert "In 4 slots (random) the selector was told another average than the mean of the opinions" in page.text
-    assert page.row("final", "random")[1] == plain.row("final", "random")[1]
+    assert page.row("won", "random")["mean opinion"] == plain.row("won", "random")["mean opinion"]
 
 
 def test_a_run_of_which_only_noisy_averages_are_on_record_says_so(tmp_path: Path) -> None:
@@ -307,15 +336,16 @@ def test_the_tables_of_a_measured_run_hold_the_figures_of_its_summary(tmp_path: 
     ahead = f"{100 * gap.mean:.1f} \u00b1 {100 * gap.half_width:.1f} points ahead of random"
     assert f"The oracle, which draws among the unflawed, is {ahead}." in page.text
     for table, expected in (
-        ("table-accuracy", {"at the end": "final_accuracy", "minus random": "difference", "slot 25": None}),
-        ("table-costs", {"accuracy at equal bytes": "accuracy_at_equal_bytes", "evaluations a trial": "evaluations"}),
+        ("won", {"accuracy at the end": "final_accuracy", "against random": "difference"}),
+        ("won", {"10th percentile of clients": "final_low_accuracy", "flawed among the elected": "flawed_share"}),
+        ("accuracy", {"slot 25": None, "10th percentile against random": "low_difference"}),
+        ("costs", {"accuracy at equal bytes": "accuracy_at_equal_bytes", "evaluations a trial": "evaluations"}),
     ):
-        heads = [cell["text"] for cell in page.tables[table][0]]
-        for row, one in zip(page.tables[table][1:], summarise(run), strict=True):
+        for one in summarise(run):
             for head, name in expected.items():
                 assert one.measured is not None
                 figure = getattr(one.measured, name) if name else one.measured.accuracy_at[25]
-                shown = row[heads.index(head)].get("data-v")
+                shown = page.row(table, one.label)[head].get("data-v")
                 assert shown == (None if figure is None else repr(figure.mean)), (head, one.label)
     curves = page.data()["runs"][0]["selectors"][0]["curves"]
     assert curves["low accuracy"]["x"] == [25, 30] and len(curves["accuracy"]["mean"]) == 30
@@ -324,9 +354,9 @@ def test_the_tables_of_a_measured_run_hold_the_figures_of_its_summary(tmp_path: 
 
 def test_selectors_of_a_run_without_measures_are_left_out_of_their_tables(tmp_path: Path) -> None:
     page = read(write_report([sample_run(), measured_run()], tmp_path / "report.html"))
-    for table in ("table-accuracy", "table-costs"):
-        names = [row[0]["text"] for row in page.tables[table][1:]]
-        assert names == ["measured: mineSetGp", "measured: randomRandomCohort", "measured: oracleRandomAmong"]
+    for table in ("accuracy", "costs"):
+        assert f"table-{table}" not in page.tables
+        assert [row[0]["text"] for row in page.tables[f"table-{table}-1"][1:]] == ["mine", "random", "oracle"]
 
 
 def test_a_gap_that_is_not_clear_gives_no_closure_and_says_so(tmp_path: Path) -> None:
@@ -347,4 +377,4 @@ def test_a_warm_run_says_that_selectors_were_told_gains_and_not_another_average(
     page = read(write_report(RunRecords(run.header, tuple(told)), tmp_path / "report.html"))
     assert "told what a slot gained against what was to be expected" in page.text
     assert "another average" not in page.text
-    assert "Regret is measured" not in page.text and page.data()["runs"][0]["oracle"] is None
+    assert "Regret is measured" not in page.text and page.data()["runs"][0]["largestGap"] is None

@@ -11,7 +11,8 @@ from fedelect.equations.intervals import mean_band
 from fedelect.records import RunRecords, from_array, opinion_curves
 from fedelect.report import analyse_runs, load_runs
 from fedelect.report.chart_data import chart_data, client_positions
-from fedelect.report.run_data import ALL_CLIENTS, ELECTED, RunAccumulator
+from fedelect.report.run_data import ALL_CLIENTS, ELECTED, RunAccumulator, RunData
+from fedelect.report.worlds import group_worlds
 from fedelect.vocabulary import Ints
 
 
@@ -30,6 +31,10 @@ def with_beliefs(**changes: Any) -> RunRecords:
     return RunRecords(run.header, tuple(records))
 
 
+def chart_data_of(*runs: RunData) -> dict[str, Any]:
+    return chart_data(group_worlds(analyse_runs(runs)))
+
+
 def unpacked(packed: dict[str, Any], *shape: int) -> Ints:
     array = np.frombuffer(base64.b64decode(packed["text"]), dtype=f"<u{packed['width']}").astype(np.int64)
     missing = 0xFFFF if packed["width"] == 2 else 0xFFFFFFFF
@@ -38,7 +43,7 @@ def unpacked(packed: dict[str, Any], *shape: int) -> Ints:
 
 def test_the_frames_of_the_map_say_what_the_records_say() -> None:
     run = with_beliefs()
-    (data,) = chart_data(analyse_runs(load_runs([run])))
+    (data,) = chart_data_of(*load_runs([run]))["runs"]
     assert data["map"]["slots"] == [1, 2, 3, 4, 5, 6] and data["map"]["trials"] == 2
     for record in run.records:
         frames = data["map"]["frames"][run.header.labels.index(record.selector)]
@@ -59,7 +64,7 @@ def test_the_frames_of_the_map_say_what_the_records_say() -> None:
 
 def test_the_curves_are_the_means_and_half_widths_of_the_records() -> None:
     run = with_beliefs()
-    (data,) = chart_data(analyse_runs(load_runs([run])))
+    (data,) = chart_data_of(*load_runs([run]))["runs"]
     for selector in data["selectors"]:
         band = mean_band(opinion_curves(run)[selector["label"]])
         assert selector["curves"]["opinion"]["mean"] == pytest.approx(band.mean.tolist(), rel=1e-5)
@@ -79,7 +84,7 @@ def test_records_may_come_in_any_order() -> None:
         forwards.add(record)
     for record in reversed(run.records):
         backwards.add(record)
-    assert chart_data(analyse_runs([forwards.result()])) == chart_data(analyse_runs([backwards.result()]))
+    assert chart_data_of(forwards.result()) == chart_data_of(backwards.result())
 
 
 def test_what_was_gathered_does_not_change_when_more_comes() -> None:
@@ -88,18 +93,18 @@ def test_what_was_gathered_does_not_change_when_more_comes() -> None:
     for record in run.records[:4]:
         accumulator.add(record)
     early = accumulator.result()
-    before = chart_data(analyse_runs([early]))
+    before = chart_data_of(early)
     for record in run.records[4:]:
         accumulator.add(record)
-    assert chart_data(analyse_runs([early])) == before
-    assert chart_data(analyse_runs([accumulator.result()])) != before
+    assert chart_data_of(early) == before
+    assert chart_data_of(accumulator.result()) != before
 
 
 def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
     run = sample_run()
     cohort = (0, 1, 2, 3, 4)
     wide = sample_record(run.header, "best", 0, 1, cohort=cohort, arrivals=(15, 14, 13, 12, 11))
-    (data,) = chart_data(analyse_runs(load_runs([RunRecords(run.header, (wide, *run.records[1:]))])))
+    (data,) = chart_data_of(*load_runs([RunRecords(run.header, (wide, *run.records[1:]))]))["runs"]
     frames = data["map"]["frames"][0]
     assert unpacked(frames["members"], 2, 6, 5)[0, 0].tolist() == list(cohort)
     assert unpacked(frames["members"], 2, 6, 5)[0, 1].tolist() == [0, 1, 2, -1, -1]
@@ -109,7 +114,7 @@ def test_a_cohort_larger_than_the_budget_is_drawn_whole() -> None:
 def test_beliefs_beyond_one_keep_four_digits() -> None:
     run = with_beliefs()
     large = [sample_record(run.header, r.selector, r.trial, r.slot, beliefs=(12345.678,) * 7) for r in run.records]
-    (data,) = chart_data(analyse_runs(load_runs([RunRecords(run.header, tuple(large))])))
+    (data,) = chart_data_of(*load_runs([RunRecords(run.header, tuple(large))]))["runs"]
     decimals = data["map"]["beliefDecimals"]
     value = unpacked(data["map"]["frames"][0]["beliefs"], 2, 6, 7)[0, 0, 0] / 10.0**decimals
     assert value == pytest.approx(12345.678, rel=1e-4)

@@ -6,6 +6,7 @@ from fedelect.records import RunRecords
 from fedelect.report import analyse_runs, load_runs
 from fedelect.report.chart_data import chart_data
 from fedelect.report.thinning import MAP_BYTES, MAP_CLIENTS, MAP_LINKS, choose_thinning
+from fedelect.report.worlds import group_worlds
 
 
 def test_a_small_run_is_drawn_whole() -> None:
@@ -51,6 +52,6 @@ def test_elections_between_the_slots_that_the_map_visits_are_counted() -> None:
     frames = gathered.frames["best"]
     assert frames.elections.shape[1] == gathered.thinning.map_slots.size < 2000
     assert frames.elections[0, :, 0].tolist() == gathered.thinning.map_slots.tolist()
-    (data,) = chart_data(analyse_runs([gathered]))
+    (data,) = chart_data(group_worlds(analyse_runs([gathered])))["runs"]
     assert len(data["curveSlots"]) == 1000 and len(data["selectors"][0]["curves"]["opinion"]["mean"]) == 1000
     assert analyse_runs([gathered])[0].summaries[0].done == 2000

@@ -105,7 +105,10 @@ def test_an_entry_point_of_another_package_is_found(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("quick-init", "unknown selector 'quick-init'; known are fixed, random"),
+        (
+            "quick-init",
+            r"unknown selector 'quick-init' \(did you mean 'quick-init-ucb'\?\); `fedelect selectors` lists",
+        ),
         ("bp-ucb:mu=1", "unknown parameter 'mu'; BpUcb takes exploration"),
         ("fixed:0,1=,2", "expected key=value after the name, got '0'"),
         ("random:cohorts", "expected key=value after the name, got 'cohorts'"),  # and not the module `random`

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.protocol.election_kit import certificate, config, statement, value, vote
 from tools.soak.episode import EpisodeRun, find_signed_twice
-from tools.soak.plan import KINDS, NETWORK_KINDS, draw_chaos, draw_episode
+from tools.soak.plan import KINDS, NETWORK_KINDS, Episode, Fault, draw_chaos, draw_episode
 
 from fedelect.runtime.host_messages import Trouble
 from fedelect.runtime.journal import Journal
@@ -84,6 +84,16 @@ def test_a_peer_that_ends_by_itself_or_accuses_an_honest_one_breaks_an_episode(t
     assert episode.byzantine is not None
     run.hear(episode.byzantine, ProcessEnded(1))
     assert len(run.broken) == 2  # a Byzantine peer may do what it likes
+
+
+@pytest.mark.integration
+def test_a_peer_whose_disk_is_full_may_end_although_strangers_leave_it_meanwhile(tmp_path: Path) -> None:
+    strangers = Fault(kind="strangers", slot=1, after_s=0.0, clients=(2,), slots=1, strength=10.0)
+    disk = Fault(kind="disk", slot=1, after_s=0.0, clients=(2,), slots=2)
+    episode = Episode(seed=7, clients=4, budget=2, rule="bp-ucb", slots=2, byzantine=None, faults=(strangers, disk))
+    run = EpisodeRun(episode, tmp_path, networked=False, slot_s=60.0)
+    run.play()
+    assert run.broken == [] and run.counts["disk"] == run.counts["strangers"] == 1
 
 
 @pytest.mark.integration

@@ -231,7 +231,7 @@ class EpisodeRun:
             self._limited.discard(client)
             if not process.alive:
                 self._peers.start(client)
-        self._may_end -= set(fault.clients)
+            self._may_end.discard(client)  # not when strangers leave: they may overlap with a full disk
 
     def _end_strangers(self, of: Fault | None = None) -> None:
         for fault, strangers in [one for one in self._strangers if of is None or one[0] is of]:

@@ -99,7 +99,7 @@ def interval_cell(
     """A cell that shows a mean with its spread, with a note below; a dash if there is none."""
     if interval is None or math.isnan(interval.mean):
         return NOTHING
-    scale, digits, unit = (100.0, 1, " %") if percent else (1.0, digits, "")
+    scale, digits, unit = (100.0, 1, "\u00a0%") if percent else (1.0, digits, "")
     text, half = f"{interval.mean * scale:{'+' if signed else ''}.{digits}f}".replace("-", _MINUS), ""
     if interval.half_width is not None:
         half = f' data-h="{interval.half_width!r}"'

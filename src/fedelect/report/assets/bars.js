@@ -38,7 +38,7 @@ function barOption(ink, world, { valuesOf, title, even }) {
     const { budget, clients: all } = data.runs[world.runs[0]];
     return even ? { markLine: { silent: true, symbol: "none", lineStyle: { color: ink.text, type: [3, 3], opacity: 0.6 }, label: { show: false }, data: [{ yAxis: budget / all }] } } : {};
   };
-  const series = drawn.map((one, row) => ({ type: "bar", name: one.name, tipped: true, xAxisIndex: row, yAxisIndex: row, data: values[row], itemStyle: { color: ink.of(one) }, barCategoryGap: "22%", emphasis: { disabled: true }, ...line() }));
+  const series = drawn.map((one, row) => ({ type: "bar", name: one.name, tipped: true, xAxisIndex: row, yAxisIndex: row, data: values[row].map((value, place) => ({ value, itemStyle: { opacity: clients[place].flawed ? 0.4 : 1 } })), itemStyle: { color: ink.of(one) }, barCategoryGap: "22%", emphasis: { disabled: true }, ...line() }));
   const tip = (points) => {
     const place = points[0].dataIndex;
     const lines = drawn.map((one, row) => `<span style="color:${ink.of(one)}">●</span> ${safe(one.name)} <b>${values[row][place] === null ? "–" : percent(values[row][place])}</b>`);
@@ -68,7 +68,7 @@ function addBars() {
   data.worlds.forEach((_, number) => {
     const world = () => data.worlds[number];
     const first = data.runs[world().runs[0]];
-    const flaws = world().runs.some((run) => data.runs[run].flawed.length) ? "; flawed clients have a *" : "";
+    const flaws = world().runs.some((run) => data.runs[run].flawed.length) ? "; flawed clients have paler bars and a *" : "";
     for (const { id, caption, valuesOf, even, wanted } of kinds) {
       const figure = addFigure(grids[number], id, number, `${caption}${even ? `; dashed: even share, ${percent(first.budget / first.clients)}` : ""}${flaws}`);
       new Chart(figure, {

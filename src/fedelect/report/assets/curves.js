@@ -43,13 +43,14 @@ const placesOf = (one, curve) => curve.x ?? one.run.curveSlots;
 /** Number of the point of a curve at a place, or of the last one before it; -1 if there is none. */
 const pointAt = (one, curve, place) => (curve.x ? curve.x.findLastIndex((x) => x !== null && x <= place) : one.run.curveSlots.indexOf(place));
 
+/** A place that is the only one is moved to the left, so that the points of all selectors are seen; lines stay where they are. */
+const sideBySide = (places, { room, left, count }) => (places.length === 1 ? [places[0] - (0.6 * room * left) / count] : places);
+
 /** One selector's line, and its band under it. */
 function lineAndBand(ink, one, curve, { limits, log, count, order }) {
   const lowest = log ? LOG_FLOOR : -Infinity;
   const keep = (value) => (value === null || (log && value < LOG_FLOOR) ? null : value);
-  const few = (curve.x ?? one.run.curveSlots).length < (curve.x ? 6 : 2);
-  const alone = few ? (order - (count - 1) / 2) * (0.6 / count) * (curve.x ? one.run.curveSlots.at(-1) / 12 : 1) : 0; // side by side
-  const slots = placesOf(one, curve).map((slot) => slot + alone);
+  const slots = sideBySide(placesOf(one, curve), curve.x ? { room: one.run.curveSlots.at(-1) / 12, left: count - 1 - order, count } : { room: 1, left: (count - 1) / 2 - order, count });
   const [least, most] = limits(one.run);
   const band = bandPieces(slots, { mean: curve.mean.map(keep), half: curve.half }, [Math.max(least, lowest), most]);
   const colour = ink.of(one);
