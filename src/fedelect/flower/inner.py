@@ -75,13 +75,13 @@ class InnerStrategy:
             own.update(before)
 
     @contextlib.contextmanager
-    def choose_all(self, kind: str) -> Iterator[None]:
+    def choose_all(self) -> Iterator[None]:
         """Let the strategy take every node it is shown, whatever its fractions and minimums say.
 
-        Args:
-            kind: "train" or "evaluate".
+        Those of training and evaluation alike: FedXgbCyclic evaluates by the numbers for training.
         """
-        wanted = {f"fraction_{kind}": 1.0, f"min_{kind}_nodes": 0, "min_available_nodes": 0}
+        wanted: dict[str, float] = {f"fraction_{kind}": 1.0 for kind in ("train", "evaluate")}
+        wanted |= {f"min_{kind}_nodes": 0 for kind in ("train", "evaluate", "available")}
         changed: list[tuple[dict[str, Any], str, Any, bool, Any]] = []
         for one in _chain(self.strategy):
             own = vars(one)
