@@ -43,6 +43,7 @@ def first_model(library: str) -> ArrayRecord:
     task = import_part(library, "task")
     if library == "PyTorch":
         torch = importlib.import_module("torch")
+        torch.set_num_threads(1)
         torch.manual_seed(0)
         return ArrayRecord(task.Net().state_dict())
     return ArrayRecord(task.get_model_params(task.create_model(1)))

@@ -4,6 +4,7 @@ The inner strategy makes the messages and combines the replies; the receivers ar
 order of client number, so that their order of arrival cannot change a float.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,12 @@ A MetricRecord, for Flower's clipping mods refuse messages with more than one Co
 
 NOT_CONNECTED = "not connected"
 """Why there is no update of a member that is away; no failure of its own."""
+
+NOT_WAITED_FOR = "enough others had replied"
+"""Why there is no update of a member that was not waited for; no failure of its own."""
+
+BLAMELESS = frozenset({NOT_CONNECTED, NOT_WAITED_FOR})
+"""Reasons that are no failures of a member's own."""
 
 
 def read_slot(message: Message) -> tuple[int, int]:
@@ -95,6 +102,7 @@ class Rounds:
         per_slot: L.
         timeout_s: How long to wait for replies.
         quorum: Fewest members whose update must arrive in a round; below it the slot is given up.
+        enough: Updates after which a round goes on without the rest; None to wait for all.
         sketch_seed: Seed of the projection of updates; None if nobody asks for them.
         estimator: Estimates contributions; None if nobody asks for them.
         evaluate_config: The config that elections among the clients are configured with; other evaluations get
@@ -107,6 +115,7 @@ class Rounds:
     per_slot: int
     timeout_s: float
     quorum: int
+    enough: int | None = None
     sketch_seed: int | None = None
     estimator: ContributionEstimator | None = None
     evaluate_config: ConfigRecord
@@ -127,7 +136,13 @@ class Rounds:
             raise ConfigurationError(f"{self.inner.name}.configure_train returns no messages, so nobody can train")
         asked = address_messages(_mark(wanted, slot, round_), there, timeout_s=self.timeout_s)
         trained.bytes_down += count_bytes(trained.model) * len(asked)
-        return self.grid.expect(asked)
+        return self.grid.expect(asked, enough=self._stop_early())
+
+    def _stop_early(self) -> EarlyStop | None:
+        if self.enough is None:
+            return None
+        arrived, wanted = itertools.count(1), self.enough
+        return EarlyStop(lambda reply: not reply.has_error() and next(arrived) >= wanted, 0.0)
 
     def take_updates(
         self, server_round: int, slot: int, round_: int, replies: Iterable[Message], trained: SlotTraining
@@ -138,6 +153,9 @@ class Rounds:
             What the inner strategy made of them: a model, or None if it stays as it is, and metrics.
         """
         answers = self.grid.collect(replies)
+        if self.enough is not None and len(answers.replies) >= self.enough:
+            silent = answers.failures.keys() - answers.errors.keys()
+            answers.failures.update(dict.fromkeys(sorted(silent), NOT_WAITED_FOR))
         updates, odd = select_sound_updates(
             answers.replies, trained.model, weight=self.inner.setting("weighted_by_key", None)
         )

@@ -1,5 +1,7 @@
 """Parameters, data, and boosters as arrays of bytes."""
 
+import functools
+
 import numpy as np
 import xgboost as xgb
 from flwr.app import ArrayRecord
@@ -9,6 +11,7 @@ PARAMETERS = {"objective": "binary:logistic", "eta": 0.3, "max_depth": 3, "eval_
 CENTRAL = 297  # examples that no client holds
 
 
+@functools.cache
 def split_dataset():
     """Return inputs and labels (is the digit 5 or more?) of the clients, and of nobody, the same in every process."""
     inputs, digits = load_digits(return_X_y=True)
@@ -17,6 +20,7 @@ def split_dataset():
     return inputs[CENTRAL:], labels[CENTRAL:], inputs[:CENTRAL], labels[:CENTRAL]
 
 
+@functools.cache
 def load_data(partition_id, num_partitions):
     """Return one client's data: to train on, and to evaluate on."""
     inputs, labels, _, _ = split_dataset()
