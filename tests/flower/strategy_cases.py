@@ -1,6 +1,6 @@
 """Every strategy of `flwr.serverapp.strategy`: how it is tried, and what is known of it. The page's table is made of it.
 
-    python -m tests.flower.strategy_cases        # prints the table of docs/FLOWER.md
+python -m tests.flower.strategy_cases        # prints the table of docs/FLOWER.md
 """
 
 import inspect

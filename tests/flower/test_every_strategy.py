@@ -25,6 +25,15 @@ from fedelect.selectors import FixedCohort, RandomCohort
 PAGE = Path(__file__).parents[2] / "docs/FLOWER.md"
 NUMBERS = [(name, library) for name, case in CASES.items() for library in case.libraries if library != "XGBoost"]
 COLD: dict[str, Any] = {"start": "cold", "rounds_per_slot": 5}
+MATRIX = [
+    pytest.param(
+        *(name, library, options),
+        id=f"{name}-{library}-{options.get('start', 'warm')}",
+        marks=[pytest.mark.integration] if library == "PyTorch" and options else [],  # seconds each
+    )
+    for name, library in NUMBERS
+    for options in ({}, COLD)
+]
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*")  # of the apps' libraries
 
@@ -52,8 +61,13 @@ def all_elected(strategy: Strategy, run: Path, **options: Any) -> GoalDirected:
     return GoalDirected(strategy, selector=selector, run=run, wait_s=0.0, **options)
 
 
-@pytest.mark.parametrize("options", [{}, COLD], ids=["warm", "cold"])
-@pytest.mark.parametrize(("name", "library"), NUMBERS)
+@pytest.fixture(autouse=True)
+def no_garbage_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flower collects garbage after each array that it hands out for good: seconds in a process with many modules."""
+    monkeypatch.setattr("gc.collect", lambda *generation: 0)
+
+
+@pytest.mark.parametrize(("name", "library", "options"), MATRIX)
 def test_with_all_elected_a_slot_is_plain_flowers(
     tmp_path: Path, name: str, library: str, options: dict[str, Any]
 ) -> None:
@@ -68,10 +82,9 @@ def test_with_all_elected_a_slot_is_plain_flowers(
     plain, wrapped = start(case.make(library), case, library, rounds), start(ours, case, library, rounds)
     models = [{name: array.numpy().tolist() for name, array in one.arrays.items()} for one in (plain, wrapped)]
     assert models[0] == models[1]
-    assert {key: dict(value) for key, value in plain.train_metrics_clientapp.items()} == {
-        key: dict(value) for key, value in wrapped.train_metrics_clientapp.items()
-    }
-    assert dict(plain.evaluate_metrics_clientapp[rounds]) == dict(wrapped.evaluate_metrics_clientapp[rounds])
+    # As text: some losses are nan, on plain Flower too.
+    assert repr(plain.train_metrics_clientapp) == repr(wrapped.train_metrics_clientapp)
+    assert repr(plain.evaluate_metrics_clientapp[rounds]) == repr(wrapped.evaluate_metrics_clientapp[rounds])
     assert models[1] != {name: array.numpy().tolist() for name, array in first_model(library).items()}
 
 
