@@ -1,4 +1,4 @@
-"""Every strategy of `flwr.serverapp.strategy`: how it is tried, and what is known of it. The page's table is made of it.
+"""Every strategy of `flwr.serverapp.strategy`: how it is tried, what is known of it; makes the page's table.
 
 python -m tests.flower.strategy_cases        # prints the table of docs/FLOWER.md
 """
