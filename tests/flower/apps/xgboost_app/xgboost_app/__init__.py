@@ -1,1 +1,1 @@
-"""A Flower app in scikit-learn, shaped as Flower's own; only its strategy is wrapped."""
+"""A Flower app in XGBoost, shaped as Flower's own; only its strategy is wrapped."""
