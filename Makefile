@@ -5,7 +5,7 @@ BENCH  ?= .venv-bench
 BIN    := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: help setup demo test integration soak paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions
+.PHONY: help setup demo test integration soak paper check lint types layers format clean bench-contenders bench bench-flower charts flower-versions docs
 
 help:
 	@echo "make demo    run a users' world and both closed loops on bundled data and write a report"
@@ -14,6 +14,7 @@ help:
 	@echo "make integration   tests with real engines and processes"
 	@echo "make soak MINUTES=60   elections under faults, simulated and with real processes, for as long as you like"
 	@echo "make paper   the paper's claims recomputed from the committed results"
+	@echo "make docs    build the documentation site and name the page to open"
 	@echo "make setup   build $(VENV) with everything for development"
 	@echo "make format  let ruff format the code"
 	@echo "make bench-contenders  build $(BENCH) with fedelect and the simulators it is compared with"
@@ -41,6 +42,14 @@ $(VENV)/.ready-demo: pyproject.toml constraints.txt | $(BIN)/python
 # With everything for development there, the demo has what it needs.
 demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.ready-demo)
 	$(BIN)/fedelect demo --out runs/demo
+
+$(VENV)/.ready-docs: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing what the documentation site needs into $(VENV): about 900 MB, a minute or so"
+	$(INSTALL) '.[docs,flower,lab,peer]'
+	@touch $@
+
+docs: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.ready-docs)
+	$(BIN)/python -m tools.site
 
 test: setup
 	$(BIN)/python -m pytest -q -m 'not integration and not paper'

@@ -7,7 +7,8 @@
     python benchmarks/report_selectors.py --pages                   # only the pages, from the figures that are there
 
 What was played is kept in FOLDER (--kept) as it is finished. Figures go to results/selector_report.json, and from there
-into docs/SELECTORS.md and docs/SELECTOR_REPORT.md. The worlds' atlases come from build_worlds.py; those of MNIST, with
+into the data files of docs/results/selectors.md and docs/SELECTOR_REPORT.md.
+The worlds' atlases come from build_worlds.py; those of MNIST, with
 more cohorts than were affordable, are trained as far as they are elected, in fewer trials. MNIST must be there
 (`fedelect data fetch mnist`).
 """

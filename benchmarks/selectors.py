@@ -3,7 +3,7 @@
     python benchmarks/selectors.py            # all tables
     python benchmarks/selectors.py --quick    # small sizes only
     OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --asks     # only what an ask and a tell cost, all selectors
-    OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --page     # the same, and the table in docs/LITERATURE.md
+    OPENBLAS_NUM_THREADS=1 python benchmarks/selectors.py --page     # the same, and the table in docs/results/costs.md
 
 Times are wall clock on whatever machine this runs on; ratios are taken side by side in one run. Every size runs in a
 process of its own, whose peak memory includes Python and numpy. Others are measured if they are installed: pgmpy comes
@@ -40,7 +40,7 @@ from fedelect.testing.sample_feedback import noisy_feedback
 SIZES = [(20, 5, 500), (100, 5, 500), (10_000, 50, 2000), (1_000_000, 100, 1000)]
 ASKED = [(100, 10, 60), (10_000, 50, 24)]
 MOST_MS = 50.0  # at N = 100, but for selectors that are slow by nature
-PAGE = Path(__file__).parents[1] / "docs" / "LITERATURE.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "costs.md"
 BEGIN, END = "<!-- costs: begin -->", "<!-- costs: end -->"
 ENUMERATED = [(20, 5, 500), (40, 5, 500), (60, 5, 200)]
 
@@ -350,7 +350,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     parser.add_argument("--asks", action="store_true", help="only what an ask and a tell of every selector cost")
-    parser.add_argument("--page", action="store_true", help="the same, and put the table into docs/LITERATURE.md")
+    parser.add_argument("--page", action="store_true", help="the same, and put the table into docs/results/costs.md")
     options = parser.parse_args()
     quick = options.quick and not options.page
     print(f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}\n")

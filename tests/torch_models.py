@@ -20,6 +20,20 @@ def dropping(features: int, classes: int) -> nn.Module:
     return nn.Sequential(nn.Linear(features, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, classes))
 
 
+def grouped(features: int, classes: int) -> nn.Module:
+    """Pooling and a group normalisation, which want different layouts."""
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.GroupNorm(2, 4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(4, 4, 3, padding=1),
+        nn.Flatten(),
+        nn.Linear(4 * features // 4, classes),
+    )
+
+
 class Branching(nn.Module):
     """Control flow that depends on the data, which cannot be vectorised."""
 

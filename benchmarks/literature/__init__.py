@@ -1,1 +1,1 @@
-"""All selectors of docs/LITERATURE.md in one table, tuned with the same budget."""
+"""All selectors of docs/results/literature.md in one table, tuned with the same budget."""

@@ -1,17 +1,19 @@
-"""The tables of docs/LITERATURE.md, from results/literature.json."""
+"""The tables of docs/results/literature.md, from results/literature.json: data files, and a line in the page."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.data_files import make_csv, write_files
 from benchmarks.literature.plan import GRIDS, ORACLE, PLAYED, RANDOM, UNFLAWED
 
 from fedelect.equations.intervals import Interval, paired_difference
 from fedelect.vocabulary import Floats
 
-PAGE = Path(__file__).parents[2] / "docs" / "LITERATURE.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "literature.md"
 BEGIN, END = "<!-- literature table: begin -->", "<!-- literature table: end -->"
-WINS_BEGIN, WINS_END = "<!-- literature wins: begin -->", "<!-- literature wins: end -->"
+TABLE, WINS = "literature.csv", "literature-wins.csv"
+"""Data files: all methods over all worlds, and the worlds in which each is clearly above or below random."""
 WITH_VALIDATION = "+validation"
 
 Figures = dict[str, Any]
@@ -56,7 +58,7 @@ def _points(interval: Interval) -> str:
     return f"{100 * interval.mean:+.1f}{half}"
 
 
-def _line(figures: Figures, method: str) -> str:
+def _line(figures: Figures, method: str) -> list[str]:
     users = [world.name for world in PLAYED["users"]]
     flawed, unflawed = [name for name in users if name not in UNFLAWED], list(UNFLAWED)
     paper = [world.name for world in PLAYED["paper"]]
@@ -70,8 +72,8 @@ def _line(figures: Figures, method: str) -> str:
             return ""
         return _points(paired_difference(*over_worlds(figures, kind, worlds, method, figure)))
 
-    cells = [
-        f"`{method}`",
+    return [
+        method,
         mean("users", users, "final", ".1f", 100.0),
         difference("users", flawed, "final"),
         difference("users", unflawed, "final"),
@@ -85,7 +87,6 @@ def _line(figures: Figures, method: str) -> str:
         "" if method == ORACLE or method not in figures["ask_ms"] else f"{figures['ask_ms'][method]:.1f}",
         _setting(figures, method),
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def _setting(figures: Figures, method: str) -> str:
@@ -94,20 +95,32 @@ def _setting(figures: Figures, method: str) -> str:
     return "; ".join(f"{kind}: {setting}" for kind, setting in chosen.items() if setting)
 
 
+HEAD = (
+    "method",
+    "users: accuracy",
+    "flawed: minus random",
+    "unflawed: minus random",
+    "slots",
+    "low: minus random",
+    "Jain",
+    "paper's: accuracy",
+    "paper's: minus random",
+    "paper's: slots",
+    "paper's: Jain",
+    "ms",
+    "setting",
+)
+
+
 def make_table(figures: Figures) -> str:
-    """The table, the highest difference to random in the users' worlds with flaws first."""
-    head = (
-        "| method | users: accuracy | flawed: minus random | unflawed: minus random | slots | low: minus random | Jain "
-        "| paper's: accuracy | minus random | slots | Jain | ms | setting |"
-    )
+    """The data file with all methods, the highest difference to random in the users' worlds with flaws first."""
     flawed = [world.name for world in PLAYED["users"] if world.name not in UNFLAWED]
 
     def gain(method: str) -> float:
         own, random = over_worlds(figures, "users", flawed, method, "final")
         return -float((own - random).mean()) if own.size else 1.0
 
-    lines = [_line(figures, method) for method in sorted(GRIDS, key=gain)]
-    return "\n".join([head, "|---" * 13 + "|", *lines])
+    return make_csv(HEAD, [_line(figures, method) for method in sorted(GRIDS, key=gain)])
 
 
 def make_section(figures: Figures) -> str:
@@ -127,7 +140,7 @@ def make_section(figures: Figures) -> str:
             f" **Unfinished**: a method has played {min(pairs.values())} to {max(pairs.values())} pairs of world and "
             f"trial out of {most * len(counts[RANDOM])}; cells of what is missing are empty. The command goes on."
         )
-    return f"{BEGIN}\n{said}\n\n{make_table(figures)}\n{END}"
+    return f"{BEGIN}\n{said}\n{END}"
 
 
 def find_clear(figures: Figures, method: str) -> tuple[dict[str, float], dict[str, float]]:
@@ -144,29 +157,18 @@ def find_clear(figures: Figures, method: str) -> tuple[dict[str, float], dict[st
 
 
 def make_wins(figures: Figures) -> str:
-    """What stands between the other marks: the worlds in which a method is clearly above and below random."""
-    lines = ["| method | clearly above random | clearly below random |", "|---|---|---|"]
+    """The data file with every method and world whose 95 % interval leaves 0 out; differences in points."""
+    rows = list[list[str]]()
     for method in GRIDS:
         if method != RANDOM:
-            cells = [_worlds(found) for found in find_clear(figures, method)]
-            lines.append(f"| `{method}` | {cells[0]} | {cells[1]} |")
-    counts = [trials for method in GRIDS for trials in count_trials(figures, method)]
-    few, many = min(counts), max(counts)
-    trials = f"{many}" if few == many else f"{few} to {many}"
-    said = f"Over {trials} trials in each world; in brackets the mean difference in points, largest first."
-    return f"{WINS_BEGIN}\n{said}\n\n" + "\n".join(lines) + f"\n{WINS_END}"
-
-
-def _worlds(found: dict[str, float]) -> str:
-    ordered = sorted(found.items(), key=lambda item: -abs(item[1]))
-    return ", ".join(f"{name} ({100 * mean:+.1f})" for name, mean in ordered) or "none"
+            above, below = find_clear(figures, method)
+            found = sorted((above | below).items(), key=lambda item: -item[1])
+            rows += [[method, world, f"{100 * mean:+.1f}"] for world, mean in found]
+    return make_csv(("method", "world", "accuracy minus random"), rows)
 
 
 def write_page(figures: Figures) -> None:
-    """Put both sections into the page."""
-    text = PAGE.read_text()
-    for begin, end, section in ((BEGIN, END, make_section(figures)), (WINS_BEGIN, WINS_END, make_wins(figures))):
-        before, found, rest = text.partition(begin)
-        if found:
-            text = before + section + rest.partition(end)[2]
-    PAGE.write_text(text)
+    """Write the data files, and what stands between the marks of the page."""
+    write_files({TABLE: make_table(figures), WINS: make_wins(figures)})
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    PAGE.write_text(before + make_section(figures) + rest.partition(END)[2])

@@ -1,4 +1,4 @@
-"""What is tuned and played for the table of docs/LITERATURE.md: methods, settings, worlds, budget.
+"""What is tuned and played for the table of docs/results/literature.md: methods, settings, worlds, budget.
 
 Every method gets the same budget: at most `SETTINGS` settings of its parameters, of which its published default is the
 first, in the same tuning worlds, trials and slots. No tuning world is in the table: its worlds have other sizes, flaws,

@@ -1,4 +1,4 @@
-"""Tune all methods of docs/LITERATURE.md with one budget, play them, and write figures and table.
+"""Tune all methods of docs/results/literature.md with one budget, play them, and write figures and table.
 
     python -m benchmarks.literature.play                       # go on where it stopped, then write the page
     python -m benchmarks.literature.play --only sound-cycle    # make the rows of a method anew; may be repeated

@@ -1,22 +1,12 @@
-"""The pages made from the figures: the section in docs/SELECTORS.md, and docs/SELECTOR_REPORT.md, world by world."""
+"""The data files made from the figures, for docs/results/selectors.md and docs/SELECTOR_REPORT.md."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.data_files import make_csv, write_files
 
 from fedelect.equations.intervals import Interval, mean_interval, paired_difference
-
-DOCS = Path(__file__).parents[2] / "docs"
-BEGIN, END = "<!-- selector report: begin -->", "<!-- selector report: end -->"
-
-HEAD = """# The selectors, world by world
-
-Made by `python benchmarks/report_selectors.py` from `benchmarks/results/selector_report.json`; the worlds are those of
-`benchmarks/selector_report/worlds.py`, and the paper's atlas. How to read it, and what follows from it:
-[SELECTORS.md](SELECTORS.md), "Which wins". ± is a 95 % interval over trials (Student's t); differences are taken trial
-by trial, and one that is above 0 means that the entrant does worse."""
 
 OURS = ("set-gp", "loss-gp", "bp-gp")
 """Fedelect's own selectors; all others are published methods."""
@@ -84,93 +74,76 @@ def overall(report: Report) -> list[Overall]:
 
 
 def overall_table(report: Report) -> str:
-    """Markdown: selectors over all worlds."""
+    """CSV: selectors over all worlds."""
     reference = report["reference"]
-    lines = [
-        f"| entrant | worlds | final gap % | running gap % | slots to 2 % | Jain's index | ms an ask "
-        f"| running gap minus {reference}'s | better / worse than {reference} in |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    head = ("entrant", "worlds", "final gap %", "running gap %", "slots to 2 %", "Jain's index", "ms an ask")
+    against = (f"running gap minus {reference}'s", f"better than {reference} in", f"worse than {reference} in")
+    rows = []
     for row in overall(report):
         m = row.means
-        apart, count = ("0", "") if row.text == reference else (_pm(row.difference), f"{row.better} / {row.worse}")
-        lines.append(
-            f"| `{row.text}` | {row.worlds} | {m['final_gap']:.2f} | {m['running_gap']:.2f} | "
-            f"{m['slots_to_close']:.0f} | {m['jain_index']:.2f} | {m['ask_ms']:.2f} | {apart} | {count} |"
-        )
-    return "\n".join(lines)
+        compared = ["0", "", ""] if row.text == reference else [_pm(row.difference), str(row.better), str(row.worse)]
+        figures = [f"{m[key]:.{0 if key == 'slots_to_close' else 2}f}" for key in FIGURES]
+        rows.append([row.text, str(row.worlds), *figures, *compared])
+    return make_csv((*head, *against), rows)
+
+
+KNOWN = {
+    "atlas": "all cohorts known",
+    "on demand": "cohorts trained when first elected, once each",
+    "warm": "warm start, trained live; best fixed cohort found",
+}
+"""Kind of a world -> how its optimum is known."""
 
 
 def worlds_table(report: Report) -> str:
-    """Markdown: for each world the best entrant and the best rival beside the reference."""
+    """CSV: for each world its facts, the best entrant, and the best rival beside the reference."""
     reference = report["reference"]
-    lines = [
-        "| world | N, K | trials | best by running gap | its running, final gap % "
-        f"| {reference}'s running, final gap % | {reference}'s place "
-        f"| running gap of the best rival minus {reference}'s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    head = ("world", "N", "K", "slots", "trials", "optimum", "best cohort", "how it is known", "best by running gap")
+    against = ("its running gap %", "its final gap %", f"{reference}'s running gap %", f"{reference}'s final gap %")
+    last = (f"{reference}'s place", "best rival", f"its running gap minus {reference}'s")
+    rows = []
     for name, world in report["worlds"].items():
         order = _order(world)
         rival = next(text for text in order if text not in OURS)
         best, ours = world["entrants"][order[0]], world["entrants"][reference]
+        facts = [str(world[key]) for key in ("clients", "budget", "slots", "trials")]
+        optimum = [f"{world['optimum']:.4f}", " ".join(map(str, world["best"])), KNOWN[world["kind"]]]
+        place = f"{order.index(reference) + 1} of {len(order)}"
         apart = _pm(difference(report, name, rival, "running_gap"))
-        lines.append(
-            f"| `{name}` | {world['clients']}, {world['budget']} | {world['trials']} | `{order[0]}` | {_gaps(best)} | "
-            f"{_gaps(ours)} | {order.index(reference) + 1} of {len(order)} | `{rival}` {apart} |"
-        )
-    return "\n".join(lines)
+        rows.append([name, *facts, *optimum, order[0], *_gaps(best), *_gaps(ours), place, rival, apart])
+    return make_csv((*head, *against, *last), rows)
 
 
-def world_section(report: Report, name: str) -> str:
-    """Markdown: all selectors of one world, with intervals over trials."""
-    world = report["worlds"][name]
-    best = ", ".join(map(str, world["best"]))
-    known = {
-        "atlas": "all cohorts known",
-        "on demand": "cohorts trained when first elected, once each",
-        "warm": "warm start, trained live; best fixed cohort found",
-    }[world["kind"]]
-    lines = [
-        f"## {name}",
-        "",
-        f"{world['budget']} of {world['clients']} clients, {world['slots']} slots, {world['trials']} trials, {known}: "
-        f"{{{best}}} {world['optimum']:.4f}.",
-        "",
-        "| entrant | FL& | final gap % | running gap % | slots to 2 % | regret | Jain's index | ms an ask "
-        f"| final gap minus {report['reference']}'s | running gap minus {report['reference']}'s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for text in _order(world):
-        row = world["entrants"][text]
-        digits = {"final_gap": 2, "running_gap": 2, "slots_to_close": 0, "regret": 2, "jain_index": 2, "ask_ms": 2}
-        cells = [_pm(mean_interval(row[key]), of) for key, of in digits.items()]
-        if text != report["reference"]:
-            cells += [_pm(difference(report, name, text, key)) for key in ("final_gap", "running_gap")]
-        else:
-            cells += ["0", "0"]
-        lines.append(f"| `{text}` | {row['framework'].upper()} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+def entrants_table(report: Report) -> str:
+    """CSV: every selector in every world, with intervals over trials."""
+    reference = report["reference"]
+    digits = {"final_gap": 2, "running_gap": 2, "slots_to_close": 0, "regret": 2, "jain_index": 2, "ask_ms": 2}
+    head = ("world", "entrant", "FL&", "final gap %", "running gap %", "slots to 2 %", "regret", "Jain's index")
+    against = ("ms an ask", f"final gap minus {reference}'s", f"running gap minus {reference}'s")
+    rows = []
+    for name, world in report["worlds"].items():
+        for text in _order(world):
+            row = world["entrants"][text]
+            cells = [_pm(mean_interval(row[key]), of) for key, of in digits.items()]
+            apart = ["0", "0"]
+            if text != reference:
+                apart = [_pm(difference(report, name, text, key)) for key in ("final_gap", "running_gap")]
+            rows.append([name, text, row["framework"].upper(), *cells, *apart])
+    return make_csv((*head, *against), rows)
 
 
-def section(report: Report) -> str:
-    """The generated part of docs/SELECTORS.md."""
-    return f"{BEGIN}\n\n{overall_table(report)}\n\n{worlds_table(report)}\n\n{END}"
-
-
-def page(report: Report) -> str:
-    """docs/SELECTOR_REPORT.md."""
-    sections = [world_section(report, name) for name in report["worlds"]]
-    return "\n\n".join([HEAD, *sections]) + "\n"
+def make_files(report: Report) -> dict[str, str]:
+    """Name -> text of the data files."""
+    return {
+        "selectors-overall.csv": overall_table(report),
+        "selectors-worlds.csv": worlds_table(report),
+        "selectors-by-world.csv": entrants_table(report),
+    }
 
 
 def write_pages(report: Report) -> None:
-    """Write both."""
-    text = (DOCS / "SELECTORS.md").read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    (DOCS / "SELECTORS.md").write_text(before + section(report) + after)
-    (DOCS / "SELECTOR_REPORT.md").write_text(page(report))
+    """Write the data files."""
+    write_files(make_files(report))
 
 
 def _order(world: dict[str, Any]) -> list[str]:
@@ -179,8 +152,8 @@ def _order(world: dict[str, Any]) -> list[str]:
     return sorted(rows, key=lambda text: (float(np.mean(rows[text]["running_gap"])), text))
 
 
-def _gaps(row: dict[str, Any]) -> str:
-    return f"{np.mean(row['running_gap']):.2f}, {np.mean(row['final_gap']):.2f}"
+def _gaps(row: dict[str, Any]) -> list[str]:
+    return [f"{np.mean(row[key]):.2f}" for key in ("running_gap", "final_gap")]
 
 
 def _pm(interval: Interval, digits: int = 2) -> str:

@@ -1,8 +1,8 @@
-"""Play the reporting worlds, one run folder for each, and print the table of docs/SELECTORS.md.
+"""Play the reporting worlds, one run folder for each, and print the table of docs/results/sound-cycle.md.
 
     python -m benchmarks.warm_selector.report play RUNS [TRIALS [WORLD ...]]
     python -m benchmarks.warm_selector.report show RUNS     # all figures, one row for each world and selector
-    python -m benchmarks.warm_selector.report tables RUNS   # the two tables of docs/SELECTORS.md
+    python -m benchmarks.warm_selector.report tables RUNS   # the two tables of docs/results/sound-cycle.md
 
 What was stopped goes on. `show` and `tables` read whatever is finished; `show` says with how many trials.
 """

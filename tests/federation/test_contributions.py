@@ -116,7 +116,7 @@ def test_a_jobs_contributions_do_not_depend_on_other_jobs_and_agree_with_the_pla
     assert together[2].contributions is None and (together[2].model == together[0].model).all()
 
 
-@pytest.mark.parametrize("name", ["torch-loop", "torch-vmap"])
+@pytest.mark.parametrize("name", ["torch-loop", "torch-layers"])
 @pytest.mark.parametrize("score", ["accuracy", "loss"])
 def test_modules_of_pytorch_have_contributions_too(name: str, score: str) -> None:
     pytest.importorskip("torch")

@@ -26,9 +26,9 @@ def test_linear_models_have_four_engines_and_auto_is_the_default() -> None:
 
 def test_pytorch_modules_have_engines_of_their_own() -> None:
     config = msgspec.structs.replace(ScenarioConfig(), model=ModelConfig(kind="mlp"))
-    assert make_engine("auto", config).name == make_engine("torch", config).name == "torch-loop"
-    assert make_engine("torch-vmap", config).name == "torch-vmap"
-    with pytest.raises(ConfigurationError, match=r"'gram'; allowed .*: auto, torch, torch-loop, torch-vmap"):
+    assert make_engine("auto", config).name == make_engine("torch", config).name == "torch-layers"
+    assert make_engine("torch-loop", config).name == "torch-loop"
+    with pytest.raises(ConfigurationError, match=r"'gram'; allowed .*: auto, torch, torch-layers, torch-loop"):
         make_engine("gram", config)
 
 

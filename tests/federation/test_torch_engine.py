@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 from fedelect.analytics import judge
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
+from fedelect.federation.torch.dense import batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
 from fedelect.federation.torch.network import load_factory
-from fedelect.federation.torch.stacked import batches
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
@@ -36,7 +36,7 @@ from fedelect.seeds import derive
 from fedelect.simulator import simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PATHS: tuple[TrainingPath, ...] = ("loop", "vmap")
+PATHS: tuple[TrainingPath, ...] = ("loop", "layers")
 OWN = "tests.torch_models:"
 COHORTS = ((0, 2, 5), (1, 3, 4), (0, 1))
 
@@ -133,36 +133,35 @@ def test_a_slot_is_the_one_written_out_with_torch_optim(
     assert np.abs(np.concatenate(ours) - np.concatenate(scores)).max() < 1e-8
 
 
-@pytest.mark.parametrize("kind", ["mlp", "cnn"])
+@pytest.mark.parametrize("kind", ["mlp", "cnn", OWN + "grouped"])
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_the_stacked_path_agrees_with_the_loop(kind: str, optimiser: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_layers_agree_with_the_loop(kind: str, optimiser: str) -> None:
     scenario = world(kind=kind, optimiser=optimiser, step=0.01)
-    loop, stacked = TorchEngine("loop"), TorchEngine("vmap")
-    assert stacked.stacks(scenario) and not loop.stacks(scenario)
     work = jobs(slots=(1,))
-    expected = loop.train(scenario, work)
-    for numbers in (2**20, 1):  # all in one stack, and each row alone
-        monkeypatch.setattr("fedelect.federation.torch.stacked.STACK_NUMBERS", numbers)
-        for one, other in zip(expected, stacked.train(scenario, work), strict=True):
-            assert np.abs(other.model - one.model).max() < 1e-9
-            assert np.array_equal(one.arrivals, other.arrivals)
+    expected = TorchEngine("loop").train(scenario, work)
+    for one, other in zip(expected, TorchEngine("layers").train(scenario, work), strict=True):
+        assert np.abs(other.model - one.model).max() < 1e-9
+        assert np.array_equal(one.arrivals, other.arrivals)
 
 
 @pytest.mark.parametrize("kind", ["normalised", "dropping", "Branching", "HalfFrozen"])
-def test_a_module_that_cannot_be_stacked_is_looped(kind: str) -> None:
+def test_a_module_of_unknown_layers_is_looped(kind: str) -> None:
     scenario = world(kind=OWN + kind, batch=9)
-    stacked = TorchEngine("vmap")
-    assert not stacked.stacks(scenario)
-    for one, other in zip(TorchEngine().train(scenario, jobs()), stacked.train(scenario, jobs()), strict=True):
+    layers = TorchEngine("layers").train(scenario, jobs())
+    for one, other in zip(TorchEngine("loop").train(scenario, jobs()), layers, strict=True):
         assert one.model.tobytes() == other.model.tobytes()
 
 
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("kind", ["mlp", "cnn", OWN + "dropping", OWN + "normalised"])
-def test_on_the_loop_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call(kind: str) -> None:
-    scenario = world(kind=kind, precision="float32", batch=9, momentum=0.5)
-    together = TorchEngine().train(scenario, jobs())
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call(
+    path: TrainingPath, kind: str, momentum: float
+) -> None:
+    scenario = world(kind=kind, precision="float32", batch=9, momentum=momentum)
+    together = TorchEngine(path).train(scenario, jobs())
     for job, shared in list(zip(jobs(), together, strict=True))[::2]:
-        (alone,) = TorchEngine().train(scenario, [job])
+        (alone,) = TorchEngine(path).train(scenario, [job])
         assert alone.model.tobytes() == shared.model.tobytes()
 
 
@@ -213,7 +212,7 @@ def test_torchs_own_generator_and_threads_are_left_as_they_were(path: TrainingPa
 def test_the_initial_model_follows_from_the_scenarios_seed_alone() -> None:
     first = TorchEngine().initial_model(world())
     torch.rand(5)
-    assert np.array_equal(TorchEngine("vmap").initial_model(world(upload_probability=0.5)), first)
+    assert np.array_equal(TorchEngine("layers").initial_model(world(upload_probability=0.5)), first)
     assert not np.array_equal(TorchEngine().initial_model(world(seed=2)), first)
     assert TorchEngine().initial_model(world(precision="float32")).dtype == np.float32
 
@@ -246,11 +245,11 @@ def test_a_slot_goes_on_from_a_model_that_was_saved_as_bytes() -> None:
 
 
 def test_the_engine_survives_pickling_without_what_it_has_built() -> None:
-    engine = TorchEngine("vmap", "cpu")
+    engine = TorchEngine("layers", "cpu")
     engine.train(world(), jobs()[:1])
     copied = pickle.loads(pickle.dumps(engine))
     assert isinstance(copied, TorchEngine)
-    assert copied.name == engine.name == "torch-vmap"
+    assert copied.name == engine.name == "torch-layers"
     assert len(pickle.dumps(engine)) < 200
 
 
@@ -302,7 +301,7 @@ def test_an_interrupted_run_ends_with_the_same_records(tmp_path: Path, kind: str
         simulate(work, digits(), tmp_path / "run", engine=TorchEngine(), progress=progress, checkpoint_every_s=0.0)
     resumed = records(work, tmp_path / "run", engine=TorchEngine())
     assert sorted_records(resumed) == sorted_records(undisturbed)
-    assert resumed.header.engine == "torch-loop"
+    assert resumed.header.engine == "torch-layers"
 
 
 @pytest.mark.parametrize(
@@ -349,7 +348,7 @@ def test_a_job_that_does_not_fit_the_scenario_is_refused(job: Job, message: str)
 
 @pytest.mark.parametrize(
     ("name", "made"),
-    [("auto", "torch-loop"), ("torch", "torch-loop"), ("torch-loop", "torch-loop"), ("torch-vmap", "torch-vmap")],
+    [("auto", "torch-layers"), ("torch", "torch-layers"), ("torch-loop", "torch-loop")],
 )
 def test_modules_have_engines_of_their_own(name: str, made: str) -> None:
     assert make_engine(name, config()).name == made
@@ -361,7 +360,7 @@ def test_modules_have_engines_of_their_own(name: str, made: str) -> None:
 
 
 def test_an_engine_of_no_known_sort_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r'path: got .*allowed: "loop" or "vmap"'):
+    with pytest.raises(ConfigurationError, match=r'path: got .*allowed: "loop" or "layers"'):
         TorchEngine("fast")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="device: got 'abacus', which cannot be used"):
         TorchEngine("loop", "abacus")

@@ -117,7 +117,7 @@ def test_the_stacked_engine_agrees_with_the_plain_one(path: Any, compiled: bool,
         assert np.array_equal(engine.train(scenario, [job])[0].model, ours.model)  # alone or together, bit for bit
 
 
-@pytest.mark.parametrize("path", ["loop", "vmap"])
+@pytest.mark.parametrize("path", ["loop", "layers"])
 def test_the_torch_engine_agrees_with_the_plain_one(path: Any) -> None:
     pytest.importorskip("torch")
     from fedelect.federation.torch.engine import TorchEngine
@@ -141,8 +141,7 @@ def test_both_paths_of_the_torch_engine_agree_on_noise() -> None:
     from fedelect.federation.torch.engine import TorchEngine
 
     scenario = world(kind="mlp", step=0.02)
-    loop, stacked = TorchEngine("loop"), TorchEngine("vmap")
-    assert stacked.stacks(scenario)
+    loop, stacked = TorchEngine("loop"), TorchEngine("layers")
     work = jobs(scenario, loop)
     for one, other in zip(loop.train(scenario, work), stacked.train(scenario, work), strict=True):
         assert np.abs(one.model - other.model).max() < 1e-9

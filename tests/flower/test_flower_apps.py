@@ -85,6 +85,14 @@ def test_an_app_in_scikit_learn_trains_those_elected_and_saves_a_trained_model(
     assert trained.score(inputs, labels) > 0.6 > 0.3 > untrained.score(inputs, labels)
 
 
+def test_an_app_in_xgboost_keeps_every_tree_of_those_elected(tmp_path: Path) -> None:
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    played = play(APPS / "xgboost_app", tmp_path)
+    check_records(played, metric="auc", asked=NODES)
+    booster = xgboost.Booster(model_file=played.folder / "final_model.json")
+    assert booster.num_boosted_rounds() == ROUNDS * BUDGET  # each member grows one tree in a round
+
+
 def test_an_app_without_a_metric_that_can_be_an_opinion_fails_after_one_round_and_says_what_it_has(
     tmp_path: Path,
 ) -> None:

@@ -9,7 +9,7 @@ from fedelect.errors import LocalProtocolError
 from fedelect.protocol import State
 from fedelect.protocol.transitions import OPEN_STATES, TRANSITIONS, Event, mermaid, next_state
 
-PAGE = Path(__file__).parents[2] / "docs" / "PROTOCOL.md"
+PAGE = Path(__file__).parents[2] / "docs" / "theory" / "protocol-messages.md"
 
 
 @pytest.mark.parametrize(("state", "event"), list(product(State, Event)))

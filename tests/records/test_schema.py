@@ -21,7 +21,7 @@ from fedelect.records import (
 )
 from fedelect.records.codec import encode_record
 
-PAGE = Path(__file__).parents[2] / "docs" / "RECORDS.md"
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("RECORDS.md", "tutorials/slot-records.md")]
 
 
 def test_records_are_equal_when_all_but_the_timing_is() -> None:
@@ -113,9 +113,9 @@ def test_a_creation_time_that_is_not_utc_is_refused(created: str) -> None:
 
 
 def test_the_page_on_records_names_exactly_the_fields_of_the_code() -> None:
-    text = PAGE.read_text()
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     for struct in (RunHeader, SelectorEntry, Optimum, Provenance, SlotRecord, Measures, Exchange, Signals):
         section = re.search(rf"^#+ .*`{struct.__name__}`.*?$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
-        assert section, f"docs/RECORDS.md has no section on {struct.__name__}"
+        assert section, f"the pages on records have no section on {struct.__name__}"
         rows = re.findall(r"^\| `(\w+)` \|", section.group(1), re.MULTILINE)
         assert rows == list(struct.__struct_fields__), struct.__name__

@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def rows(page: str, heading: str) -> dict[str, list[str]]:
     """Name -> cells of the table under a heading; a row may name several."""
-    text = (DOCS / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    text = (DOCS / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
@@ -38,12 +38,12 @@ def test_the_table_of_needs_is_that_of_the_classes(name: str) -> None:
 
 
 def test_the_table_of_costs_has_every_selector_at_both_sizes() -> None:
-    found = rows("LITERATURE.md", "What a decision costs")
+    found = rows("results/costs.md", "What a decision costs")
     assert [name for name, cells in found.items() if len(cells) == 5] == list(selector_classes())
 
 
 @pytest.mark.parametrize("name", published())
 def test_every_published_method_has_a_paragraph_and_says_how_faithful_it_is(name: str) -> None:
-    assert name in rows("LITERATURE.md", "Fidelity")
+    assert name in rows("results/costs.md", "Fidelity")
     paragraphs = re.findall(r"^\*\*`.*$", (DOCS / "LITERATURE.md").read_text(), flags=re.MULTILINE)
     assert any(f"`{name}`" in paragraph.split(".")[0] for paragraph in paragraphs)

@@ -1,4 +1,4 @@
-"""The selector of docs/SELECTORS.md, "Write your own", does what the page says."""
+"""The selector of docs/tutorials/write-a-selector.md does what the page says."""
 
 import re
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 from fedelect.records import read_run
 from fedelect.testing import check_selector
 
-PAGE = Path(__file__).parents[2] / "docs/SELECTORS.md"
+PAGE = Path(__file__).parents[2] / "docs/tutorials/write-a-selector.md"
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
     (tmp_path / "my_module.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("my_module", None)

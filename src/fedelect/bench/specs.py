@@ -1,8 +1,8 @@
 """The selectors that are ranked, and their settings.
 
 Every selector had at most 12 settings in the tuning worlds (`benchmarks/selector_report/worlds.py`); `TUNED` holds the
-best one where it is not the selector's own default. The design of our own had more attention: docs/SELECTORS.md. A full
-ranking plays the paper's default beside it, so that both can be seen.
+best one where it is not the selector's own default. The design of our own had more attention:
+docs/results/selectors.md. A full ranking plays the paper's default beside it, so that both can be seen.
 """
 
 from collections.abc import Sequence

@@ -73,7 +73,7 @@ def selectors(
     """Rank every selector in worlds in which what each cohort is worth is known.
 
     None of these worlds was used to choose a selector's parameters; every selector had at most
-    12 settings, but the design of our own had more attention (docs/SELECTORS.md).
+    12 settings, but the design of our own had more attention (docs/results/selectors.md).
     """
     console = make_console()
     chosen = _choose_atlases(atlases or [], world or [], full)

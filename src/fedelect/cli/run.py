@@ -49,7 +49,7 @@ def run(
         str,
         typer.Option(
             help="What trains: auto; plain, the reference loop; gram or primal, the two fast ways for linear models; "
-            "torch-loop or torch-vmap, the two for PyTorch modules. Their results agree to rounding, not to the bit."
+            "torch-layers or torch-loop, the two for PyTorch modules. Their results agree to rounding, not to the bit."
         ),
     ] = DEFAULT_ENGINE,
     workers: Annotated[

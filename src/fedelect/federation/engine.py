@@ -25,13 +25,14 @@ from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.vocabulary import Floats, Ints
 
 DEFAULT_ENGINE = "auto"
+"""Engine that is taken if none is named: `torch-loop` for PyTorch modules, else the faster of `gram` and `primal`."""
 
 _LINEAR: dict[str, Literal["auto", "gram", "primal"]] = {"auto": "auto", "gram": "gram", "primal": "primal"}
-_TORCH: dict[str, Literal["loop", "vmap"]] = {
-    "auto": "loop",
-    "torch": "loop",
+_TORCH: dict[str, Literal["loop", "layers"]] = {
+    "auto": "layers",
+    "torch": "layers",
+    "torch-layers": "layers",
     "torch-loop": "loop",
-    "torch-vmap": "vmap",
 }
 
 
@@ -130,8 +131,8 @@ def make_engine(name: str, config: ScenarioConfig) -> Engine:
     """Make an engine by its name, for the models of `config`.
 
     "auto" suits any scenario. For linear models there are "plain", the reference loop, and "gram" and "primal", the
-    two paths of `StackedEngine`; for PyTorch modules "torch-loop" (also called "torch") and "torch-vmap", the two
-    paths of `TorchEngine`.
+    two paths of `StackedEngine`; for PyTorch modules "torch-layers" (also called "torch") and "torch-loop", the
+    two paths of `TorchEngine`.
 
     Raises:
         ConfigurationError: There is no such engine for these models.

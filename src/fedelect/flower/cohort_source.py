@@ -122,6 +122,8 @@ class CohortSource(Protocol):
 ENOUGH, GRACE_S = 0.8, 10.0
 """A survey ends this many seconds after this share of the clients asked has answered."""
 
+_MOD_REFUSES = 6  # Flower's code for a mod whose condition is not met
+
 _UNKNOWN = "accuracy"  # with no reply at all, nothing is read from it
 
 
@@ -240,6 +242,7 @@ class SelectorSource:
         signals = self._signals.collect(trained, {} if private else answers.replies)
         if plan is None:
             return self._conclude_unasked(selection, signals)
+        self._refuse_mods(answers)
         survey = self._read(selection.slot, answers, rounds)
         sample = survey.restrict(plan.sample)
         average, noise = self._take_average(sample, partial=plan.partial)
@@ -322,6 +325,16 @@ class SelectorSource:
         for client, reason in sorted((answers.failures | survey.rejected).items()):
             LOG.warning("slot %d: no opinion of %s: %s", slot, rounds.clients.list_names([client]), reason)
         return survey
+
+    def _refuse_mods(self, answers: Answers) -> None:
+        """Raise ConfigurationError if, before any opinion counted, a mod of the client app refuses all evaluations."""
+        refused = [reply for reply in answers.errors.values() if reply.error.code == _MOD_REFUSES]
+        if self._judged or answers.replies or not refused:
+            return
+        raise ConfigurationError(
+            f"no client can evaluate, for a mod of the client app refuses it: {refused[0].error.reason} Put a mod that "
+            f"works on updates on training alone: @app.train(mods=[...]) instead of ClientApp(mods=[...])"
+        )
 
     def _find_opinion(self, replies: Iterable[Message]) -> Opinion:
         """Return where replies hold the opinion; while none has counted yet, a wrong name stops the run.

@@ -75,15 +75,15 @@ class InnerStrategy:
             own.update(before)
 
     @contextlib.contextmanager
-    def choose_all(self, kind: str) -> Iterator[None]:
+    def choose_all(self) -> Iterator[None]:
         """Let the strategy take every node it is shown, whatever its fractions and minimums say.
 
-        Args:
-            kind: "train" or "evaluate".
+        Those of training and evaluation alike: FedXgbCyclic evaluates by the numbers for training.
         """
-        wanted = {f"fraction_{kind}": 1.0, f"min_{kind}_nodes": 0, "min_available_nodes": 0}
+        wanted: dict[str, float] = {f"fraction_{kind}": 1.0 for kind in ("train", "evaluate")}
+        wanted |= {f"min_{kind}_nodes": 0 for kind in ("train", "evaluate", "available")}
         changed: list[tuple[dict[str, Any], str, Any, bool, Any]] = []
-        for one in _chain(self.strategy):
+        for one in list_strategies(self.strategy):
             own = vars(one)
             for name, value in wanted.items():
                 if hasattr(one, name):
@@ -103,11 +103,11 @@ class InnerStrategy:
 
 def read_setting(strategy: Strategy, name: str, default: Any) -> Any:
     """Return a public setting of a strategy, or of one that it wraps."""
-    return next((getattr(one, name) for one in _chain(strategy) if hasattr(one, name)), default)
+    return next((getattr(one, name) for one in list_strategies(strategy) if hasattr(one, name)), default)
 
 
-def _chain(strategy: Strategy) -> Iterator[Strategy]:
-    """The strategy, and those inside it."""
+def list_strategies(strategy: Strategy) -> Iterator[Strategy]:
+    """Yield the strategy, and those that it wraps."""
     seen: set[int] = set()
     one: object = strategy
     while isinstance(one, Strategy) and id(one) not in seen:
@@ -124,7 +124,7 @@ def remember_state(strategy: Strategy) -> Callable[[], None]:
     Raises:
         Exception: Whatever an attribute raises that cannot be copied.
     """
-    holders = list(_chain(strategy))
+    holders = list(list_strategies(strategy))
     memo = {id(one): one for one in holders}
     saved = [copy.deepcopy(_attributes(one), dict(memo)) for one in holders]
 

@@ -8,7 +8,7 @@ from flwr.app import ArrayRecord
 
 from fedelect.flower.cohort_source import SlotOutcome, SurveyPlan
 from fedelect.flower.exchange import Answers
-from fedelect.flower.rounds import NOT_CONNECTED, SlotTraining, count_bytes
+from fedelect.flower.rounds import BLAMELESS, SlotTraining, count_bytes
 from fedelect.loop import slot_record
 from fedelect.records import Measures, SlotRecord
 from fedelect.vocabulary import ClientId, Selection
@@ -54,7 +54,7 @@ def make_record(
     label: str, opened: OpenSlot, selection: Selection, trained: SlotTraining, outcome: SlotOutcome
 ) -> SlotRecord:
     """Make the record of a slot in which a cohort trained."""
-    failed = [client for client, why in trained.failures.items() if why != NOT_CONNECTED]
+    failed = [client for client, why in trained.failures.items() if why not in BLAMELESS]
     return slot_record(
         label,
         selection,
@@ -84,11 +84,11 @@ def sort_members(trained: SlotTraining, outcome: SlotOutcome) -> tuple[list[Clie
     """Return the members that count as failed, to be left out of the next slots, and those that succeeded.
 
     If nobody failed and the slot was abandoned, the whole cohort counts as failed, so that another is elected next. A
-    member that is not connected is no failure, and changes the next choice by itself.
+    member that is not connected or was not waited for is no failure; the first changes the next choice by itself.
     """
     silent = [client for client, arrived in trained.arrivals.items() if not arrived and client in trained.failures]
-    failed = [client for client in silent if trained.failures[client] != NOT_CONNECTED]
+    failed = [client for client in silent if trained.failures[client] not in BLAMELESS]
     abandoned = outcome.note is not None and not outcome.planned
-    if not failed and abandoned and NOT_CONNECTED not in trained.failures.values():
+    if not failed and abandoned and BLAMELESS.isdisjoint(trained.failures.values()):
         failed = list(trained.arrivals)
     return failed, [client for client, arrived in trained.arrivals.items() if arrived and client not in failed]

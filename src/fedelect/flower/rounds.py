@@ -4,6 +4,7 @@ The inner strategy makes the messages and combines the replies; the receivers ar
 order of client number, so that their order of arrival cannot change a float.
 """
 
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -29,15 +30,24 @@ from fedelect.flower.slot_grid import ChosenNodes, SlotGrid
 from fedelect.vocabulary import ClientId, Cohort, Floats
 
 SLOT_RECORD = "fedelect-slot"
-"""Name of the record, a ConfigRecord, that tells clients which slot and round it is; see `read_slot`."""
+"""Name of the record that tells clients which slot and round it is; see `read_slot`.
+
+A MetricRecord, for Flower's clipping mods refuse messages with more than one ConfigRecord.
+"""
 
 NOT_CONNECTED = "not connected"
 """Why there is no update of a member that is away; no failure of its own."""
 
+NOT_WAITED_FOR = "enough others had replied"
+"""Why there is no update of a member that was not waited for; no failure of its own."""
+
+BLAMELESS = frozenset({NOT_CONNECTED, NOT_WAITED_FOR})
+"""Reasons that are no failures of a member's own."""
+
 
 def read_slot(message: Message) -> tuple[int, int]:
     """Return the slot (from 1) and the round in it (from 0) of a message to train or evaluate, in a ClientApp."""
-    record = message.content.config_records[SLOT_RECORD]
+    record = message.content.metric_records[SLOT_RECORD]
     return int(str(record["slot"])), int(str(record["round"]))
 
 
@@ -49,6 +59,7 @@ class SlotTraining:
         model: The model after the last round.
         arrivals: For each member of the cohort, in how many rounds its update arrived.
         rounds: Rounds that were run.
+        combined: Rounds of which the inner strategy made a model or metrics.
         empty_rounds: Rounds in which no update arrived.
         failures: Member -> why its update did not arrive, the last time it did not.
         seconds: Member -> seconds from sending the model to its reply, for each of its updates.
@@ -63,6 +74,7 @@ class SlotTraining:
     model: ArrayRecord
     arrivals: dict[ClientId, int]
     rounds: int = 0
+    combined: int = 0
     empty_rounds: int = 0
     failures: dict[ClientId, str] = field(default_factory=dict)
     seconds: dict[ClientId, list[float]] = field(default_factory=dict)
@@ -90,6 +102,7 @@ class Rounds:
         per_slot: L.
         timeout_s: How long to wait for replies.
         quorum: Fewest members whose update must arrive in a round; below it the slot is given up.
+        enough: Updates after which a round goes on without the rest; None to wait for all.
         sketch_seed: Seed of the projection of updates; None if nobody asks for them.
         estimator: Estimates contributions; None if nobody asks for them.
         evaluate_config: The config that elections among the clients are configured with; other evaluations get
@@ -102,6 +115,7 @@ class Rounds:
     per_slot: int
     timeout_s: float
     quorum: int
+    enough: int | None = None
     sketch_seed: int | None = None
     estimator: ContributionEstimator | None = None
     evaluate_config: ConfigRecord
@@ -115,14 +129,20 @@ class Rounds:
         trained.failures |= {client: NOT_CONNECTED for client in trained.arrivals if client not in there}
         if not there:
             return self.grid.expect({})
-        with self.inner.choose_all("train"):
+        with self.inner.choose_all():
             view = ChosenNodes(self.grid, list(there.values()))
             wanted = list(self.inner.configure_train(server_round, trained.model, config, view))
         if not wanted:
             raise ConfigurationError(f"{self.inner.name}.configure_train returns no messages, so nobody can train")
         asked = address_messages(_mark(wanted, slot, round_), there, timeout_s=self.timeout_s)
         trained.bytes_down += count_bytes(trained.model) * len(asked)
-        return self.grid.expect(asked)
+        return self.grid.expect(asked, enough=self._stop_early())
+
+    def _stop_early(self) -> EarlyStop | None:
+        if self.enough is None:
+            return None
+        arrived, wanted = itertools.count(1), self.enough
+        return EarlyStop(lambda reply: not reply.has_error() and next(arrived) >= wanted, 0.0)
 
     def take_updates(
         self, server_round: int, slot: int, round_: int, replies: Iterable[Message], trained: SlotTraining
@@ -133,6 +153,9 @@ class Rounds:
             What the inner strategy made of them: a model, or None if it stays as it is, and metrics.
         """
         answers = self.grid.collect(replies)
+        if self.enough is not None and len(answers.replies) >= self.enough:
+            silent = answers.failures.keys() - answers.errors.keys()
+            answers.failures.update(dict.fromkeys(sorted(silent), NOT_WAITED_FOR))
         updates, odd = select_sound_updates(
             answers.replies, trained.model, weight=self.inner.setting("weighted_by_key", None)
         )
@@ -152,6 +175,12 @@ class Rounds:
             return None, None
         if arrays is not None:
             trained.model = arrays
+        trained.combined += arrays is not None or metrics is not None
+        if trained.combined == 0 and round_ == self.per_slot - 1:
+            trained.abandoned = (
+                f"{self.inner.name} made nothing of the {len(updates)} updates of {len(trained.arrivals)} members"
+                f"{_name_failure(self.clients, trained)}; Flower's log says why"
+            )
         return arrays, metrics
 
     def _add_contributions(
@@ -287,7 +316,7 @@ class Rounds:
         self, server_round: int, slot: int, model: ArrayRecord, config: ConfigRecord, there: Mapping[ClientId, int]
     ) -> dict[ClientId, Message]:
         """Return the inner strategy's messages to evaluate the model that was trained in `slot`."""
-        with self.inner.choose_all("evaluate"):
+        with self.inner.choose_all():
             view = ChosenNodes(self.grid, list(there.values()))
             wanted = list(self.inner.configure_evaluate(server_round, model, config, view))
         if not wanted:  # a strategy without federated evaluation; who decides needs it all the same
@@ -298,6 +327,13 @@ class Rounds:
         return address_messages(_mark(wanted, slot, self.per_slot - 1), there, timeout_s=self.timeout_s)
 
 
+def _name_failure(clients: Clients, trained: SlotTraining) -> str:
+    """Return the failure of one member, in words, if there was one."""
+    for client, why in sorted(trained.failures.items()):
+        return f" (no update of {clients.list_names([client])}: {why})"
+    return ""
+
+
 def count_bytes(arrays: ArrayRecord) -> int:
     """Return the size of a model as it is sent, without names and types."""
     return sum(len(array.data) for array in arrays.values())
@@ -306,5 +342,5 @@ def count_bytes(arrays: ArrayRecord) -> int:
 def _mark(messages: list[Message], slot: int, round_: int) -> list[Message]:
     """Write slot and round into a record of their own, beside the strategy's; its config stays as it is."""
     for content in {id(message.content): message.content for message in messages}.values():
-        content[SLOT_RECORD] = ConfigRecord({"slot": slot, "round": round_})
+        content[SLOT_RECORD] = MetricRecord({"slot": slot, "round": round_})
     return messages

@@ -39,6 +39,7 @@ class SlotSettings:
     abandoned_allowed: int
     identity: IdentitySource
     names: tuple[str, ...] | None
+    enough_updates: int | None = None
 
     def __post_init__(self) -> None:
         if self.start not in get_args(Start):
@@ -51,6 +52,11 @@ class SlotSettings:
         for name in ("rounds_per_slot", "train_quorum"):
             if as_int(name, getattr(self, name)) < 1:
                 raise ConfigurationError(f"{name}: got {getattr(self, name)}; allowed: a whole number from 1")
+        if self.enough_updates is not None and as_int("enough_updates", self.enough_updates) < self.train_quorum:
+            raise ConfigurationError(
+                f"enough_updates: got {self.enough_updates}; allowed: a number of updates from train_quorum "
+                f"({self.train_quorum}), or None to wait for all"
+            )
         if as_int("abandoned_allowed", self.abandoned_allowed) < 0:
             raise ConfigurationError(f"abandoned_allowed: got {self.abandoned_allowed}; allowed: 0 or more")
         if not 0.0 <= self.wait_s < math.inf:
@@ -64,6 +70,8 @@ class SlotSettings:
         """Raise ConfigurationError if the settings do not fit this number of clients and budget."""
         if self.train_quorum > budget:
             raise ConfigurationError(f"train_quorum: got {self.train_quorum}; a cohort has {budget} members")
+        if self.enough_updates is not None and self.enough_updates > budget:
+            raise ConfigurationError(f"enough_updates: got {self.enough_updates}; a cohort has {budget} members")
         if self.names is not None and len(self.names) != clients:
             raise ConfigurationError(f"names: got {len(self.names)} names for {clients} clients")
 
@@ -232,6 +240,7 @@ def build_run_header(
             "start": settings.start,
             "rounds_per_slot": settings.rounds_per_slot,
             "train_quorum": settings.train_quorum,
+            **({} if settings.enough_updates is None else {"enough_updates": settings.enough_updates}),
             **description.scenario,
         },
         client_names=names,

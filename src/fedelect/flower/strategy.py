@@ -18,6 +18,7 @@ from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_ru
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.contributions import Score
 from fedelect.flower.exchange import LOG
+from fedelect.flower.fits import check_cohort_fits
 from fedelect.flower.inner import InnerStrategy, read_setting
 from fedelect.flower.nodes import Clients, Directory, IdentitySource
 from fedelect.flower.opinions import Opinion
@@ -62,6 +63,7 @@ class AbstractSlotStrategy(Strategy):
         self._known_source = source
         if source is not None:
             settings.check_fits(source.description.clients, source.description.budget)
+            check_cohort_fits(strategy, [source.description.budget], enough=settings.enough_updates)
         self._run = None if run is None else Path(run).absolute()
         self._expected: int | None = None  # clients to wait for at the start; None for all
 
@@ -144,6 +146,7 @@ class AbstractSlotStrategy(Strategy):
             per_slot=self._settings.rounds_per_slot,
             timeout_s=_TIMEOUT_S if timeout is None else timeout,
             quorum=self._settings.train_quorum,
+            enough=self._settings.enough_updates,
             sketch_seed=self._source.sketch_seed,
             estimator=self._source.estimator,
             evaluate_config=evaluate_config or ConfigRecord(),
@@ -235,6 +238,8 @@ class GoalDirected(AbstractSlotStrategy):
         survey_every: Ask only in every slot whose number is a multiple of this. In the others a selector that needs
             opinions learns nothing.
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
+        enough_updates: Updates after which a round goes on without those still missing, who do not count as failed;
+            None waits for all members, up to the `timeout` of `start`.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
         identity: Where clients' names come from; see `fedelect.flower.nodes`.
@@ -263,6 +268,7 @@ class GoalDirected(AbstractSlotStrategy):
         survey: int | float | None = None,
         survey_every: int = 1,
         train_quorum: int = 1,
+        enough_updates: int | None = None,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
         identity: IdentitySource = "auto",
@@ -273,6 +279,7 @@ class GoalDirected(AbstractSlotStrategy):
             rounds_per_slot=rounds_per_slot,
             start=start,
             train_quorum=train_quorum,
+            enough_updates=enough_updates,
             wait_s=wait_s,
             abandoned_allowed=abandoned_allowed,
             identity=identity,
@@ -294,6 +301,7 @@ class GoalDirected(AbstractSlotStrategy):
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
             self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
             super().__init__(strategy, settings, None, run)
+            check_cohort_fits(strategy, [self._auto.budget], enough=enough_updates)
             return
         if budget is not None or clients is not None:
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")

@@ -4,7 +4,7 @@ Two rules. An event that `TRANSITIONS` does not list under the present state is 
 LocalProtocolError before anything changes. Messages are not events here: they are accepted in every state; their
 consequences (all rounds done, a certificate) are events.
 
-The diagram in docs/PROTOCOL.md is `mermaid()`.
+The diagram in docs/theory/protocol-messages.md is `mermaid()`.
 """
 
 from collections.abc import Mapping

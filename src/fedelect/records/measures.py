@@ -18,8 +18,10 @@ from fedelect.records.schema import Measures, RunHeader
 from fedelect.seeds import stream
 from fedelect.vocabulary import Floats, Ints
 
-RANDOM, ORACLE = "random", "oracle"
-"""Labels of the two baselines: a random cohort of all clients, and one of the unflawed."""
+RANDOM = "random"
+"""Label of the baseline that draws a random cohort of all clients."""
+ORACLE = "oracle"
+"""Label of the baseline that draws a random cohort of the unflawed clients."""
 
 REPORTED_SLOTS = (25, 50, 100)
 """Slots at which accuracies are reported, as far as the run goes."""

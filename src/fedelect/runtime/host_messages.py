@@ -218,7 +218,7 @@ def decode_command(line: bytes) -> Command:
     try:
         return msgspec.json.decode(line, type=BeginSlot | ReplayCertificates | Stop)
     except _MALFORMED as error:
-        raise ConfigurationError(f"no command: {error}; see docs/PEERS.md") from error
+        raise ConfigurationError(f"no command: {error}; see docs/tutorials/talk-to-a-peer.md") from error
 
 
 def decode_notice(line: bytes) -> Notice:

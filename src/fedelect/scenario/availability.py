@@ -16,6 +16,7 @@ from fedelect.seeds import stream
 from fedelect.vocabulary import Floats
 
 Mask = NDArray[np.bool_]
+"""Array of truth values, (N,): one for each client."""
 
 _SLOTS = "a number of slots >= 1"
 

@@ -37,7 +37,7 @@ class QuickInitUcb(AbstractSelector):
         exploration: mu, the exploration weight, on opinions from 0 to 1. The paper prints 1, with which almost every
             slot tries a new subset and the paper's own numbers are not reached. If its opinions are in percent, its 1
             acts as 0.01, which comes near them (docs/REPRODUCTION.md) and elects far better cohorts in almost every
-            world measured (docs/SELECTORS.md). The paper as printed is `exploration=1.0`.
+            world measured (docs/results/selectors.md). The paper as printed is `exploration=1.0`.
         seed: Fixes cold-start groups and ties.
     """
 

@@ -2,7 +2,7 @@
 
 Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over the clients' own readings in the
 slots in which they train. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
-`CONVICTED` points they are left out, below `KEPT` they are back. docs/SELECTORS.md explains the model on a page.
+`CONVICTED` points they are left out, below `KEPT` they are back. docs/theory/sound-cycle.md explains it.
 """
 
 import math

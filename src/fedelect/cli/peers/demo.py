@@ -24,7 +24,7 @@ def demo(
     slots: Annotated[int, typer.Option(help="Slots to play.")] = 30,
     scenario: Annotated[str, typer.Option(help="Preset or TOML file with a linear model.")] = "digits",
     seed: Annotated[int, typer.Option(help="The one seed.")] = 1,
-    rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/SELECTORS.md).")] = "bp-ucb",
+    rule: Annotated[str, typer.Option(help="How they elect: bp-ucb, or bp-gp (docs/theory/set-gp.md).")] = "bp-ucb",
     max_faulty: Annotated[int, typer.Option(help="Peers that may fail in a slot while the others still decide.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder to make; it must not hold anything.")] = Path("runs/peers"),
 ) -> None:

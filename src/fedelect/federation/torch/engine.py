@@ -4,9 +4,9 @@ L rounds of FedAvg, eq. `ave01`, with lost uploads, as in `train`; a model is a 
 minibatch SGD or Adam with the reference's batch orders; as in FedAvg, the optimiser's state starts fresh in each round
 at each client.
 
-Two paths. "torch-loop" trains one client after the other: a job's result is bit for bit the same whatever other jobs
-are in the call. "torch-vmap" trains all clients of all jobs in one stack where the module allows it, which is faster
-for small modules and many replicas; it agrees with the loop to rounding, not to the bit.
+Two paths; on both a job's result is bit for bit the same whatever other jobs are in the call. "torch-loop" trains one
+client after the other by the module and autograd. "torch-layers" is faster where it knows the module's layers, and the
+same loop elsewhere (see `layers`); the two agree to rounding, not to the bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,14 +39,18 @@ try:
 except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
+from fedelect.federation.torch.dense import DenseStack
+from fedelect.federation.torch.layers import hasten
 from fedelect.federation.torch.local_training import DataTensors, plan_local_training, train_one_by_one
-from fedelect.federation.torch.network import Network, build_network, quiet_torch
-from fedelect.federation.torch.stacked import can_stack, train_stacked
+from fedelect.federation.torch.network import Network, build_network, keep_freed_memory, quiet_torch
 
 SCORED_AT_ONCE = 512
-"""Test inputs that go through the module at a time."""
+"""Test inputs that go through the module at a time, on the path "loop"."""
 
-TrainingPath = Literal["loop", "vmap"]
+ROWS_AT_ONCE, IMAGES_AT_ONCE = 512, 64
+"""The same on the path "layers", for modules without and with convolutions, whose maps should stay in the cache."""
+
+TrainingPath = Literal["loop", "layers"]
 _Key = tuple[ModelConfig, int, int, int]
 
 
@@ -55,44 +59,34 @@ class TorchEngine:
     """Trains PyTorch modules; see the module's docstring.
 
     Args:
-        path: "loop" or "vmap".
+        path: "loop" or "layers".
         device: "auto" (CUDA if there, else the CPU) or a device by its PyTorch name.
 
     Raises:
         ConfigurationError: There is no such path or device.
     """
 
-    def __init__(self, path: TrainingPath = "loop", device: str = "auto") -> None:
-        if path not in ("loop", "vmap"):
-            raise ConfigurationError(f'path: got {path!r}; allowed: "loop" or "vmap"')
+    def __init__(self, path: TrainingPath = "layers", device: str = "auto") -> None:
+        if path not in ("loop", "layers"):
+            raise ConfigurationError(f'path: got {path!r}; allowed: "loop" or "layers"')
         self._path, self._device_name = path, device
         self._device = _device(device)
         self._networks: dict[_Key, tuple[Network, Model]] = {}
-        self._stackable: dict[_Key, bool] = {}
+        self._stacks: dict[_Key, DenseStack | None] = {}
         self._data: tuple[Scenario, DataTensors] | None = None
+        keep_freed_memory()
 
     def __reduce__(self) -> tuple[type["TorchEngine"], tuple[TrainingPath, str]]:
         return TorchEngine, (self._path, self._device_name)  # what it has built is built again elsewhere
 
     @property
     def name(self) -> str:
-        """Either "torch-loop" or "torch-vmap", with the kind of device appended if it is not the CPU."""
+        """Either "torch-loop" or "torch-layers", with the kind of device appended if it is not the CPU."""
         return f"torch-{self._path}" + ("" if self._device.type == "cpu" else f"-{self._device.type}")
 
     def initial_model(self, scenario: Scenario) -> Model:
         """(P,) the module as its factory makes it, drawn from a stream of the scenario's seed; see `build_network`."""
         return self._network(scenario)[1].copy()
-
-    def stacks(self, scenario: Scenario) -> bool:
-        """Whether the scenario's module is trained in a stack: on the path "vmap", if the module allows it."""
-        key = _key(scenario)
-        if self._path == "loop":
-            return False
-        if key not in self._stackable:
-            network, first = self._network(scenario)
-            with quiet_torch(self._device):
-                self._stackable[key] = can_stack(network, self._tensors(scenario), first)
-        return self._stackable[key]
 
     def train(self, scenario: Scenario, jobs: Sequence[Job]) -> list[Training]:
         """Train every job; equal jobs are trained once and share their result.
@@ -132,7 +126,7 @@ class TorchEngine:
 
     def client_accuracies(self, scenario: Scenario, model: Model) -> Floats:
         """(N,) accuracy of the model on each client's own clean test share."""
-        inputs = torch.tensor(np.concatenate(scenario.clean_test_inputs), device=self._device)
+        inputs = self._tensors(scenario).as_inputs(np.concatenate(scenario.clean_test_inputs))
         scores = self._score(scenario, model, inputs).cpu().numpy()
         ends = np.cumsum([len(labels) for labels in scenario.clean_test_labels])[:-1]
         shares = zip(np.split(scores, ends), scenario.clean_test_labels, strict=True)
@@ -144,21 +138,19 @@ class TorchEngine:
         A user's own loss is called for each sample alone, since it returns one number.
         """
         network, first = self._network(scenario)
+        data = self._tensors(scenario)
         samples = {}
         with quiet_torch(self._device), torch.no_grad():
             network.load(_fit_to(model, first))
             network.module.eval()
             for client in range(scenario.clients) if clients is None else clients.tolist():
-                scores = network.module(torch.tensor(scenario.train_inputs[client], device=self._device))
-                classes = torch.tensor(scenario.train_labels[client], device=self._device)
-                each = [network.loss(scores[i : i + 1], classes[i : i + 1]) for i in range(len(classes))]
-                samples[client] = torch.stack(each).double().cpu().numpy()
+                inputs, labels = data.train_share(client)
+                samples[client] = network.losses(network.body(inputs), labels).double().cpu().numpy()
         return summarise_losses(scenario.clients, samples)
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)
-        data = self._tensors(scenario)
-        train_all = train_stacked if self.stacks(scenario) else train_one_by_one
+        data, stack = self._tensors(scenario), self._stacks.get(_key(scenario))
         cohorts = [as_cohort(job.cohort, clients=scenario.clients) for job, _ in jobs]
         arrivals = [
             draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
@@ -177,7 +169,11 @@ class TorchEngine:
                 for client, arrived in zip(cohort, arrivals[index][round_], strict=True)
                 if arrived and trains_locally(scenario, client)
             ]
-            trained = iter(train_all(network, scenario.config.model, data, trainings) if trainings else [])
+            trained = iter(
+                train_one_by_one(network, scenario.config.model, data, trainings)
+                if stack is None
+                else stack.train(scenario.config.model, data, trainings)
+            )
             for index, cohort in enumerate(cohorts):
                 job, start, arrived = jobs[index][0], models[index], arrivals[index][round_]
                 received = [
@@ -214,14 +210,17 @@ class TorchEngine:
             return -float(self._network(scenario)[0].loss(scores, torch.tensor(labels, device=self._device)))
 
     def _score(self, scenario: Scenario, model: Model, inputs: Tensor) -> Tensor:
-        """(D, C) scores of the inputs (D, F)."""
+        """(D, C) scores of inputs as `DataTensors` holds them."""
         network, first = self._network(scenario)
         if not len(inputs):
             return torch.empty((0, scenario.classes))
-        with quiet_torch(self._device), torch.no_grad():
+        at_once = SCORED_AT_ONCE
+        if self._path == "layers":
+            at_once = IMAGES_AT_ONCE if network.convolves else ROWS_AT_ONCE
+        with quiet_torch(self._device), torch.inference_mode():
             network.load(_fit_to(model, first))
             network.module.eval()
-            return torch.cat([network.module(piece) for piece in torch.split(inputs, SCORED_AT_ONCE)])
+            return torch.cat([network.body(piece) for piece in torch.split(inputs, at_once)])
 
     def _network(self, scenario: Scenario) -> tuple[Network, Model]:
         """The network of the scenario and its initial model, built once."""
@@ -229,13 +228,17 @@ class TorchEngine:
         if key not in self._networks:
             config, seed, features, classes = key
             network = build_network(config, seed=seed, features=features, classes=classes, device=self._device)
+            if self._path == "layers":
+                with quiet_torch(self._device):
+                    self._stacks[key] = hasten(network, config, features, classes)
             self._networks[key] = (network, network.read())
         return self._networks[key]
 
     def _tensors(self, scenario: Scenario) -> DataTensors:
         """The scenario's data as tensors; those of the last scenario asked for are kept."""
         if self._data is None or self._data[0] is not scenario:
-            self._data = (scenario, DataTensors(scenario, self._device))
+            with quiet_torch(self._device):
+                self._data = (scenario, DataTensors(scenario, self._network(scenario)[0]))
         return self._data[1]
 
 

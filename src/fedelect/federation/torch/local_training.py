@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear.model import Model
+from fedelect.federation.linear.model import Model, Scores
 from fedelect.federation.torch.network import Network, seed_generator
 from fedelect.federation.train import Job, batch_orders
 from fedelect.scenario import ModelConfig, Scenario
@@ -28,35 +28,43 @@ FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's betas and epsilon
 
 
 class DataTensors:
-    """The data of all clients of a scenario as tensors on a device.
+    """The data of all clients of a scenario as tensors on the network's device, through its leading layers.
 
     Attributes:
-        inputs: (sum of D, F) training inputs, client after client.
+        inputs: (sum of D, ...) training inputs, client after client.
         labels: (sum of D,).
         starts: Where each client's share starts; one more than clients.
-        test_inputs: (sum of test shares, F).
+        test_inputs: (sum of test shares, ...).
         test_sizes: Length of each client's test share.
     """
 
-    def __init__(self, scenario: Scenario, device: torch.device) -> None:
-        self.inputs = torch.tensor(np.concatenate(scenario.train_inputs), device=device)
-        self.labels = torch.tensor(np.concatenate(scenario.train_labels), device=device)
+    def __init__(self, scenario: Scenario, network: Network) -> None:
+        self._scenario, self._network = scenario, network
+        self.inputs = self.as_inputs(np.concatenate(scenario.train_inputs))
+        self.labels = torch.tensor(np.concatenate(scenario.train_labels), device=network.flat.device)
         self.starts = [0, *np.cumsum(scenario.sizes).tolist()]
-        self.test_inputs = torch.tensor(np.concatenate(scenario.test_inputs), device=device)
+        self.test_inputs = self.as_inputs(np.concatenate(scenario.test_inputs))
         self.test_sizes = [len(labels) for labels in scenario.test_labels]
         self._test_starts = np.cumsum([0, *self.test_sizes])
-        self._global_test_inputs, self._device = scenario.global_test_inputs, device
-        self._validation_inputs = scenario.validation_inputs
+
+    def as_inputs(self, values: Scores) -> Tensor:
+        """Inputs (D, F) as what the network's body takes."""
+        return self._network.prepare(torch.tensor(values, device=self._network.flat.device))
 
     @cached_property
     def global_test_inputs(self) -> Tensor:
-        """(M, F) clean test inputs of all clients."""
-        return torch.tensor(self._global_test_inputs, device=self._device)
+        """(M, ...) clean test inputs of all clients."""
+        return self.as_inputs(self._scenario.global_test_inputs)
 
     @cached_property
     def validation_inputs(self) -> Tensor:
-        """(V, F) inputs that the server holds."""
-        return torch.tensor(self._validation_inputs, device=self._device)
+        """(V, ...) inputs that the server holds."""
+        return self.as_inputs(self._scenario.validation_inputs)
+
+    def train_share(self, client: int) -> tuple[Tensor, Tensor]:
+        """Training inputs (D, ...) and labels (D,) of a client, in memory of their own."""
+        share = slice(self.starts[client], self.starts[client + 1])
+        return self.inputs[share].clone(), self.labels[share]
 
     def test_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, list[int]]:
         """Test inputs of some clients, one after the other, and how many each has; None for all clients."""
@@ -112,7 +120,7 @@ def train_one_by_one(
         optimiser = make_optimiser(config, network.weights[None])
         for order in torch.tensor(training.orders + data.starts[training.client], device=network.flat.device):
             for chosen in order.split(config.batch):
-                put_gradient(network, data.inputs[chosen], data.labels[chosen])
+                put_gradient(network, data.inputs.index_select(0, chosen), data.labels.index_select(0, chosen))
                 optimiser.step(network.weights[None], network.gradient[None], slice(None))
         models.append(network.read())
     return models
@@ -126,7 +134,7 @@ def put_gradient(network: Network, inputs: Tensor, labels: Tensor) -> None:
     """
     network.gradient.zero_()
     try:
-        loss = network.loss(network.module(inputs), labels)
+        loss = network.loss(network.body(inputs), labels)
         loss.backward()  # type: ignore[no-untyped-call]
     except Exception as error:
         raise ConfigurationError(

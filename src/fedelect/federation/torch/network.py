@@ -31,6 +31,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 HIDDEN = 64
 SMALLEST_SIDE = 4
+FREED_AT_ONCE = 31 * 2**20  # bytes; glibc adapts to blocks below 32 MiB
 
 
 class Part(NamedTuple):
@@ -57,10 +58,13 @@ class Network:
         gradient: (T,) where a backward pass adds the gradient.
         trained: Where each trainable parameter lies.
         untrained: Where the rest lies.
+        leading: Layers that inputs have been through before they come to `body`; see `prepare`.
+        body: The rest of the module, all of it unless `layers.hasten` has parted them.
     """
 
     def __init__(self, module: nn.Module, loss: Loss) -> None:
         self.module, self.loss = module, loss
+        self.leading, self.body = nn.Sequential(), module
         parameters = dict(module.named_parameters())
         saved = module.state_dict().keys()
         buffers = dict(module.named_buffers())
@@ -79,6 +83,23 @@ class Network:
             tensors[part.name].data = self.flat[part.start : part.end].view(part.shape)
         for part in self.trained:
             trainable[part.name].grad = self.gradient[part.start : part.end].view(part.shape)
+
+    def prepare(self, inputs: Tensor) -> Tensor:
+        """Put inputs (D, F) through the leading layers; once is enough, for they have nothing to train."""
+        with torch.no_grad():
+            prepared: Tensor = self.leading(inputs)
+        return prepared
+
+    @property
+    def convolves(self) -> bool:
+        """Whether there is a convolution among the layers."""
+        return any(isinstance(layer, nn.Conv2d) for layer in self.module.modules())
+
+    def losses(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """(D,) the loss of each sample alone; a user's own loss is called once for each, since it returns a number."""
+        if self.loss is nn.functional.cross_entropy:
+            return nn.functional.cross_entropy(scores, labels, reduction="none")
+        return torch.stack([self.loss(scores[i : i + 1], labels[i : i + 1]) for i in range(len(labels))])
 
     def load(self, model: Model) -> None:
         """Make `model` (P,) the state; every buffer that is no part of a model gets its first value."""
@@ -168,6 +189,15 @@ def quiet_torch(device: torch.device) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what torch frees, up to 64 MiB, where it would give pages back and clear them anew.
+
+    For images that took a third of the time. glibc raises its limits when a large block is freed for the first time
+    (`man mallopt`, M_MMAP_THRESHOLD); elsewhere this does nothing.
+    """
+    torch.empty(FREED_AT_ONCE, dtype=torch.uint8)
 
 
 def seed_generator(device: torch.device, seed: int) -> None:

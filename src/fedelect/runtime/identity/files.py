@@ -6,7 +6,14 @@ from pathlib import Path
 from fedelect.errors import ConfigurationError
 from fedelect.records.files import sync_folder
 
-CA_NAME, CERTIFICATE_NAME, TLS_KEY_NAME, SIGNING_KEY_NAME = "ca.pem", "certificate.pem", "tls.key", "signing.key"
+CA_NAME = "ca.pem"
+"""File of the federation's certificate authority, in each peer's folder."""
+CERTIFICATE_NAME = "certificate.pem"
+"""File of a peer's own certificate."""
+TLS_KEY_NAME = "tls.key"
+"""File of the private key of a peer's links."""
+SIGNING_KEY_NAME = "signing.key"
+"""File of the private key with which a peer signs its values and votes."""
 CA_KEY_NAME = "ca.key"
 
 PUBLIC_PREFIX = "ed25519:"

@@ -1,5 +1,7 @@
 """Model, data, training and evaluation."""
 
+import functools
+
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
@@ -22,6 +24,7 @@ class Net(nn.Module):
         return self.classifier(self.features(images))
 
 
+@functools.cache
 def split_dataset():
     """Return the clients' examples and the central ones, the same in every process."""
     images, labels = load_digits(return_X_y=True)
@@ -30,6 +33,7 @@ def split_dataset():
     return random_split(dataset, [len(dataset) - CENTRAL, CENTRAL], torch.Generator().manual_seed(0))
 
 
+@functools.cache
 def load_data(partition_id, num_partitions, batch_size):
     """Return one client's loaders: to train on, and to evaluate on."""
     shared, _ = split_dataset()

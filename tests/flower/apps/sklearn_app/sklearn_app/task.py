@@ -1,5 +1,7 @@
 """Model and data."""
 
+import functools
+
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +28,7 @@ def set_model_params(model, params):
     model.coef_, model.intercept_ = params
 
 
+@functools.cache
 def split_dataset():
     """Return inputs and labels of the clients' examples, and of the central ones, the same in every process."""
     inputs, labels = load_digits(return_X_y=True)
@@ -34,6 +37,7 @@ def split_dataset():
     return inputs[CENTRAL:], labels[CENTRAL:], inputs[:CENTRAL], labels[:CENTRAL]
 
 
+@functools.cache
 def load_data(partition_id, num_partitions):
     """Return one client's inputs and labels: to train on, and to evaluate on."""
     inputs, labels, _, _ = split_dataset()

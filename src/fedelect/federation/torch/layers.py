@@ -1,0 +1,184 @@
+"""Known layers computed faster, for the path "layers"; every other layer is left as it is.
+
+- Leading layers of a `Sequential` without parameters see each input once, when the data is loaded.
+- A `Sequential` of linear layers and rectifiers is trained by batched matrix products, without autograd (see `dense`).
+- Convolutions and max pooling work in the channels-last layout, where torch's pooling is ten times as fast. Where there
+  is a `GroupNorm`, which is as much slower in that layout, only the pooling does.
+
+All else trains one client after the other.
+"""
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import cast
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedelect.errors import ConfigurationError
+from fedelect.federation.torch.dense import DenseStack
+from fedelect.federation.torch.local_training import LocalTraining, put_gradient
+from fedelect.federation.torch.network import Network, seed_generator
+from fedelect.scenario import ModelConfig
+
+AGREEMENT = 1e-3
+"""How far, relative to the largest entry, gradients and scores may be from those of the module as it was."""
+
+TRIAL_INPUTS = 4
+PIXELS = 4  # dimensions of a batch of images: (B, C, H, W)
+
+
+class ChannelsLastConv2d(nn.Conv2d):
+    """A convolution whose inputs and outputs are channels-last."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Convolve."""
+        return super().forward(_channels_last(input))
+
+
+class ChannelsLastMaxPool2d(nn.MaxPool2d):
+    """Max pooling whose inputs and outputs are channels-last."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Pool."""
+        return cast(Tensor, super().forward(_channels_last(input)))
+
+
+class ContiguousGroupNorm(nn.GroupNorm):
+    """A group normalisation whose inputs and outputs are in the usual layout."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise."""
+        return super().forward(input.contiguous())
+
+
+def _channels_last(images: Tensor) -> Tensor:
+    if images.ndim != PIXELS:
+        return images
+    if images.shape[1] == 1 and images.is_contiguous():  # either layout; the strides tell torch which one is meant
+        height, width = images.shape[2:]
+        return images.as_strided(images.shape, (height * width, 1, width, 1), images.storage_offset())
+    return images.contiguous(memory_format=torch.channels_last)
+
+
+def hasten(network: Network, config: ModelConfig, features: int, classes: int) -> DenseStack | None:
+    """Let the network use what is faster for its layers; it stays as it was where that gives other numbers.
+
+    Found out by trying, on a few made-up inputs: a module may, for example, draw for each pixel (dropout between
+    convolutions) or take the layout of its own images for granted.
+
+    Args:
+        network: The network; its module's layers may change their class.
+        config: How it is trained.
+        features: F.
+        classes: C.
+
+    Returns:
+        What trains the network in stacks, where it is of that kind.
+    """
+    inputs = torch.linspace(-1.0, 1.0, TRIAL_INPUTS * features).mul_(1e4).sin_().view(TRIAL_INPUTS, features)
+    inputs = inputs.to(network.flat)
+    labels = torch.arange(TRIAL_INPUTS, device=inputs.device) % classes
+    model = network.read()
+    try:
+        expected = _try_out(network, inputs, labels)
+    except ConfigurationError:  # said again, with more to say, where it is trained
+        network.load(model)
+        return None
+    before = [(layer, type(layer)) for layer in network.module.modules()]
+    _change_layers(network.module)
+    _part_leading(network)
+    try:
+        found = _try_out(network, inputs, labels)
+        agree = all(_is_near(one, other) for one, other in zip(found, expected, strict=True))
+    except Exception:  # whatever it is that the module does with its images
+        agree = False
+    if not agree:
+        for layer, kind in before:
+            layer.__class__ = kind
+        network.leading, network.body = nn.Sequential(), network.module
+    network.load(model)
+    plain = config.optimiser == "sgd" and not config.momentum and not config.weight_decay
+    if plain and network.loss is nn.functional.cross_entropy and _is_dense(network):
+        stack = DenseStack(list(cast(nn.Sequential, network.body)), classes)
+        if _stack_agrees(stack, network, config, inputs, labels, expected[0]):
+            return stack
+    return None
+
+
+def _is_near(found: Tensor, expected: Tensor) -> bool:
+    return bool((found - expected).abs().max() <= AGREEMENT * expected.abs().max())
+
+
+def _try_out(network: Network, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradient (T,) and scores (B, C) of the trial inputs."""
+    start = network.read()
+    seed_generator(network.flat.device, 0)
+    network.module.train()
+    prepared = network.prepare(inputs)
+    put_gradient(network, prepared, labels)
+    network.load(start)
+    network.module.eval()
+    with torch.no_grad():
+        scores = network.body(prepared)
+    return network.gradient.clone(), scores
+
+
+def _stack_agrees(
+    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, labels: Tensor, gradient: Tensor
+) -> bool:
+    """Whether a step is that of the loop, and a row's bits are the same alone and among others."""
+    share = SimpleNamespace(inputs=network.prepare(inputs), labels=labels, starts=[0])
+    once = msgspec.structs.replace(config, epochs=1, batch=TRIAL_INPUTS, step=1.0)
+    models = [network.read() * factor for factor in (1.0, 1.5, 0.5)]
+    order = np.arange(TRIAL_INPUTS)[None]
+    rows = [LocalTraining(client=0, model=model, orders=order, seed=0) for model in models]
+    together = stack.train(once, share, rows)
+    alone = [stack.train(once, share, [row])[0] for row in rows]
+    moved = torch.tensor(models[0] - together[0]).to(gradient)
+    same = all(one.tobytes() == other.tobytes() for one, other in zip(together, alone, strict=True))
+    return same and _is_near(moved, gradient)
+
+
+def _change_layers(module: nn.Module) -> None:
+    grouped = any(isinstance(layer, nn.GroupNorm) for layer in module.modules())
+    faster: dict[type[nn.Module], type[nn.Module]] = {nn.MaxPool2d: ChannelsLastMaxPool2d}
+    faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
+    for layer in module.modules():
+        layer.__class__ = faster.get(type(layer), type(layer))
+
+
+def _part_leading(network: Network) -> None:
+    """Tell the leading layers that need no training from the body."""
+    if type(network.module) is nn.Sequential and not _hooked(network.module):
+        layers = list(network.module)
+        count = next((place for place, layer in enumerate(layers) if not _prepares(layer)), len(layers))
+        network.leading, network.body = nn.Sequential(*layers[:count]), nn.Sequential(*layers[count:])
+
+
+def _is_dense(network: Network) -> bool:
+    """Whether the body is linear layers, all trained, each followed by at most one rectifier, and nothing else."""
+    if type(network.body) is not nn.Sequential:
+        return False
+    layers = list(network.body)
+    kinds = [type(layer) for layer in layers]
+    own = [parameter for layer in layers for parameter in layer.parameters()]
+    return (
+        all(kind is nn.Linear or (kind is nn.ReLU and before is nn.Linear) for before, kind in pairwise([None, *kinds]))
+        and not any(_hooked(layer) for layer in [network.body, *layers])
+        and all(parameter.requires_grad for parameter in own)
+        and len({id(parameter) for parameter in own}) == len(own)
+    )
+
+
+def _prepares(layer: nn.Module) -> bool:
+    """Whether a layer does the same to each input alone, whatever is trained."""
+    plain = type(layer) in (nn.Flatten, nn.Unflatten, nn.Identity)
+    normalises = type(layer) is nn.LayerNorm and not layer.elementwise_affine
+    return (plain or normalises) and not _hooked(layer)
+
+
+def _hooked(layer: nn.Module) -> bool:
+    return bool(layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks)
