@@ -34,7 +34,7 @@ from fedelect.flower.settings import (
     selector_label,
 )
 from fedelect.flower.slot_grid import SlotGrid
-from fedelect.records import RunHeader, open_run
+from fedelect.records import OnSlot, RunHeader, check_on_slot, open_run
 from fedelect.selectors import AbstractSelector, recommended
 from fedelect.vocabulary import as_int
 
@@ -47,6 +47,7 @@ class AbstractSlotStrategy(Strategy):
         settings: Settings of the slots.
         source: Chooses the cohorts.
         run: The run folder.
+        on_slot: Called with the record of each slot.
     """
 
     def __init__(
@@ -55,8 +56,11 @@ class AbstractSlotStrategy(Strategy):
         settings: SlotSettings,
         source: CohortSource | None,
         run: str | os.PathLike[str] | None,
+        on_slot: OnSlot | None,
     ) -> None:
         check_strategy(strategy, settings.start)
+        check_on_slot(on_slot)
+        self._on_slot = on_slot
         self._strategy = strategy
         self._settings = settings
         self._known_source = source
@@ -160,7 +164,7 @@ class AbstractSlotStrategy(Strategy):
             return self._strategy.start(grid=slot_grid, initial_arrays=initial, num_rounds=num_rounds, **passed)
 
         header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
-        with open_run(run, header, extend=True) as writer:
+        with open_run(run, header, extend=True, on_slot=self._on_slot) as writer:
             loop = RunLoop(self._settings, self._source, rounds, writer, evaluate_fn)
             if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
@@ -241,6 +245,8 @@ class GoalDirected(AbstractSlotStrategy):
         names: The clients' names in the order of their numbers, if they are known beforehand; else they are numbered
             by name as they come.
         privacy: What the clients' `PrivateOpinion` promises, if they add noise.
+        on_slot: Called in the ServerApp with the record of each slot (`fedelect.records.SlotRecord`), in order, once it
+            is recorded; see docs/TRACKERS.md.
     """
 
     def __init__(
@@ -268,6 +274,7 @@ class GoalDirected(AbstractSlotStrategy):
         identity: IdentitySource = "auto",
         names: Sequence[str] | None = None,
         privacy: OpinionPrivacy | None = None,
+        on_slot: OnSlot | None = None,
     ) -> None:
         settings = SlotSettings(
             rounds_per_slot=rounds_per_slot,
@@ -293,7 +300,7 @@ class GoalDirected(AbstractSlotStrategy):
             if budget is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
             self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
-            super().__init__(strategy, settings, None, run)
+            super().__init__(strategy, settings, None, run, on_slot)
             return
         if budget is not None or clients is not None:
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
@@ -304,7 +311,7 @@ class GoalDirected(AbstractSlotStrategy):
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
                 f"give survey=, the number of clients to ask, or a fraction_evaluate above 0"
             )
-        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run)
+        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run, on_slot)
 
     def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
         if self._auto is None:
