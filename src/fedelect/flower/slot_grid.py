@@ -7,7 +7,7 @@ from flwr.app import Error, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.exchange import Answers, EarlyStop, exchange
+from fedelect.flower.exchange import Answers, EarlyStop, describe_error, exchange
 from fedelect.vocabulary import ClientId
 
 
@@ -114,7 +114,8 @@ class SlotGrid(_PassedGrid):
             if reply_of is not None and not reply_of.has_error():
                 answers.replies[client] = reply_of
                 continue
-            answers.failures[client] = known.failures.get(client, "no answer")
+            said = "no answer" if reply_of is None else describe_error(reply_of)
+            answers.failures[client] = known.failures.get(client, said)
             if reply_of is not None:
                 answers.errors[client] = reply_of
         return answers

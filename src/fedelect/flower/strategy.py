@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,13 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
-from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.errors import ConfigurationError
 from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_run_folder
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.contributions import Score
 from fedelect.flower.exchange import LOG
 from fedelect.flower.inner import InnerStrategy, read_setting
-from fedelect.flower.nodes import Clients, Directory, IdentitySource
+from fedelect.flower.nodes import Clients, Directory, IdentitySource, count_nodes
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.rounds import Rounds
@@ -320,7 +319,8 @@ class GoalDirected(AbstractSlotStrategy):
             clients, self._expected = stored.clients, self._auto.budget
         else:
             names = self._settings.names
-            self._expected = self._count_nodes(directory) if names is None else len(names)
+            needed, wait_s = self._auto.budget, self._settings.wait_s
+            self._expected = count_nodes(directory, needed=needed, wait_s=wait_s) if names is None else len(names)
             clients = self._auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
         asked = self._opinion_settings.survey is not None or read_setting(self._strategy, "fraction_evaluate", 1.0) > 0
@@ -332,25 +332,6 @@ class GoalDirected(AbstractSlotStrategy):
         source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)
         self._known_source = source
-
-    def _count_nodes(self, directory: Directory) -> int:
-        """Return how many nodes are there, once their number has not changed for a while."""
-        assert self._auto is not None
-        wait_s = self._settings.wait_s
-        until, count, since = time.monotonic() + wait_s, -1, 0.0
-        while True:
-            now, before = time.monotonic(), count
-            count = len(directory.present())
-            since = now if count != before else since
-            if now >= until or (count >= self._auto.budget and now - since >= _SETTLED_S):
-                break
-            time.sleep(min(_LOOK_EVERY_S, until - now))
-        if count < self._auto.budget:
-            raise AvailabilityError(
-                f"{count} clients are there after {wait_s:g} s and {self._auto.budget} are needed; start more nodes, "
-                f"then start again"
-            )
-        return count
 
     @property
     def selector(self) -> AbstractSelector:
@@ -383,4 +364,3 @@ class _AutoSelector:
 
 
 _TIMEOUT_S = 3600.0  # Flower's own default
-_SETTLED_S, _LOOK_EVERY_S = 3.0, 0.5  # nodes of one federation come within seconds

@@ -199,6 +199,14 @@ class RunWriter:
             report_slot(self._on_slot, record)
         return len(lines)
 
+    def extend(self, slots: int) -> None:
+        """Give the run `slots` slots, if it has fewer; for a driver that is not told how many there will be."""
+        self._refuse_closed()
+        if slots > self._header.slots:
+            self._header = msgspec.structs.replace(self._header, slots=slots)
+            replace_file(self._folder / HEADER_NAME, encode_header(self._header, self._run_id))
+            self._check = RecordCheck(self._header)
+
     def save_checkpoint(self, slot: int, payload: bytes) -> None:
         """Keep the driver's state after `slot`, durably, with every record appended so far.
 
