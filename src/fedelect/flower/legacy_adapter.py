@@ -15,7 +15,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.legacy_clients import ChosenClients, ProxyDirectory
+from fedelect.flower.legacy_clients import ChosenClients, ProxyDirectory, make_message, make_reply
 
 Instructions = FitIns | EvaluateIns
 Result = FitRes | EvaluateRes
@@ -28,7 +28,16 @@ _NUMPY = "numpy.ndarray"
 
 
 def to_arrays(parameters: Parameters) -> ArrayRecord:
-    """Return parameters as arrays "0", "1" and so on; bytes that are no arrays stay bytes."""
+    """Return parameters as arrays "0", "1" and so on; bytes that are no arrays stay bytes.
+
+    Raises:
+        ConfigurationError: They are something else.
+    """
+    if not isinstance(parameters, Parameters):
+        raise ConfigurationError(
+            f"a model is a {type(parameters).__name__} and not flwr.common.Parameters, so it cannot be read; "
+            f"FedXgbNnAvg, which exchanges pairs, cannot be used"
+        )
     return ArrayRecord({str(place): _array(parameters, data) for place, data in enumerate(parameters.tensors)})
 
 
@@ -40,12 +49,6 @@ def _array(parameters: Parameters, data: bytes) -> Array:
         except Exception:  # damaged bytes: an array that does not fit, which the loop refuses
             return Array("", (), _NUMPY, data)
     return Array("", (), parameters.tensor_type, data)
-
-
-def to_parameters(arrays: ArrayRecord) -> Parameters:
-    """Return arrays as parameters, in their order."""
-    kinds = {array.stype for array in arrays.values()}
-    return Parameters([array.data for array in arrays.values()], kinds.pop() if len(kinds) == 1 else _NUMPY)
 
 
 def list_numbers(metrics: Mapping[str, Scalar]) -> dict[str, int | float]:
@@ -75,10 +78,21 @@ class Exchange:
         self._sent: dict[int, Message] = {}  # by number of the client
         self._results: dict[int, tuple[Message, tuple[ClientProxy, Any]]] = {}  # by id of the reply
         self._failures: list[Failure] = []
+        self._models: list[tuple[ArrayRecord, Parameters]] = []  # the last two: before and after a training
 
     def __deepcopy__(self, memo: object) -> "Exchange":
         """Return itself: it is no state of the strategy."""
         return self
+
+    def hold(self, parameters: Parameters) -> ArrayRecord:
+        """Return parameters as arrays, and remember which they are."""
+        arrays = to_arrays(parameters)
+        self._models = [*self._models[-1:], (arrays, parameters)]
+        return arrays
+
+    def release(self, arrays: ArrayRecord) -> Parameters:
+        """Return the parameters that these arrays were made of, as they were."""
+        return next(parameters for own, parameters in self._models if own is arrays)
 
     def make_messages(self, wanted: Iterable[tuple[ClientProxy, Instructions]], message_type: str) -> list[Message]:
         """Return messages that stand for instructions; clients with the same instructions share their content."""
@@ -88,41 +102,31 @@ class Exchange:
         for proxy, own in wanted:
             content = contents.setdefault(id(own), RecordDict())
             self._instructions[id(content)] = content, own
-            number = self.directory.number(proxy)
-            messages.append(Message(content, dst_node_id=number, message_type=message_type))
+            messages.append(make_message(content, self.directory.number(proxy), message_type))
         return messages
 
-    def send(self, messages: Iterable[Message], default: Instructions) -> list[tuple[ClientProxy, Any]]:
-        """Return the instructions that messages stand for, as Flower's older loop sends them.
-
-        Args:
-            messages: Those that the loop addressed.
-            default: Instructions of a message that the older strategy did not make.
-        """
+    def send(self, messages: Iterable[Message]) -> list[tuple[ClientProxy, Any]]:
+        """Return the instructions that messages stand for, as Flower's older loop sends them."""
         self._sent = {message.metadata.dst_node_id: message for message in messages}
         self._results, self._failures = {}, []
-        pairs = []
-        for number, message in self._sent.items():
-            _, own = self._instructions.get(id(message.content), (None, default))
-            pairs.append((self.directory.proxy(number), own))
-        return pairs
+        return [
+            (self.directory.proxy(number), self._instructions[id(message.content)][1])
+            for number, message in self._sent.items()
+        ]
 
     def receive(self, results: Sequence[tuple[ClientProxy, Any]], failures: Sequence[Failure]) -> list[Message]:
         """Return results as replies to the messages, and an error for each client without a result."""
         self._failures = list(failures)
         replies = {}
         for proxy, result in results:
-            sent = self._sent.get(self.directory.number(proxy))
-            if sent is not None:
-                reply = Message(_to_content(result), reply_to=sent)
-                replies[sent.metadata.dst_node_id] = reply
-                self._results[id(reply)] = reply, (proxy, result)
+            number = self.directory.number(proxy)
+            replies[number] = reply = make_reply(number, _to_content(result))
+            self._results[id(reply)] = reply, (proxy, result)
         named = {self.directory.number(one[0]): one[1].status.message for one in failures if isinstance(one, tuple)}
         others = {f"{type(one).__name__}: {one}" for one in failures if isinstance(one, BaseException)}
-        for number, sent in self._sent.items():
-            if number not in replies:
-                why = named.get(number) or "; ".join(sorted(others)) or "no answer"
-                replies[number] = Message(Error(_FAILED, why), reply_to=sent)
+        for number in self._sent.keys() - replies.keys():
+            why = named.get(number) or "; ".join(sorted(others)) or "no answer"
+            replies[number] = make_reply(number, Error(_FAILED, why))
         return list(replies.values())
 
     def give(self, replies: Iterable[Message]) -> tuple[list[tuple[ClientProxy, Any]], list[Any]]:
@@ -175,7 +179,7 @@ class LegacyAdapter(Strategy):
             ConfigurationError: It leaves some of the elected out.
         """
         chosen = self._show(grid)
-        wanted = self.strategy.configure_fit(server_round, to_parameters(arrays), chosen)
+        wanted = self.strategy.configure_fit(server_round, self._exchange.release(arrays), chosen)
         if wanted and len({proxy.cid for proxy, _ in wanted}) < chosen.num_available():
             name = type(self.strategy).__name__
             raise ConfigurationError(
@@ -192,14 +196,20 @@ class LegacyAdapter(Strategy):
         failures += self._exchange.list_refused(results)
         parameters, metrics = self.strategy.aggregate_fit(server_round, results, failures)
         self._exchange.metrics = metrics
-        return (None if parameters is None else to_arrays(parameters)), MetricRecord(dict(list_numbers(metrics)))
+        arrays = None if parameters is None else self._exchange.hold(parameters)
+        return arrays, MetricRecord(dict(list_numbers(metrics)))
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Return messages for the instructions of its `configure_evaluate`."""
-        wanted = self.strategy.configure_evaluate(server_round, to_parameters(arrays), self._show(grid))
-        return self._exchange.make_messages(wanted, "evaluate")
+        """Return messages for the instructions of its `configure_evaluate`; clients that it leaves out get them too."""
+        chosen, parameters = self._show(grid), self._exchange.release(arrays)
+        wanted = self.strategy.configure_evaluate(server_round, parameters, chosen)
+        default = wanted[0][1] if wanted else EvaluateIns(parameters, {})
+        others = chosen.all().keys() - {proxy.cid for proxy, _ in wanted}
+        return self._exchange.make_messages(
+            [*wanted, *((chosen.all()[cid], default) for cid in sorted(others))], "evaluate"
+        )
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
         """Return what its `aggregate_evaluate` makes of the results of the sample; nothing if nobody was asked."""

@@ -1,9 +1,11 @@
 """Clients of Flower's older API: their names, and the chosen ones as an inner strategy sees them."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, cast
 
-from flwr.app import Message, RecordDict
+from flwr.app import Error, Message, RecordDict
 from flwr.server import ClientManager
 from flwr.server.client_proxy import ClientProxy
 from flwr.server.criterion import Criterion
@@ -12,6 +14,8 @@ from flwr.serverapp import Grid
 from fedelect.errors import ConfigurationError
 from fedelect.flower.exchange import LOG
 from fedelect.flower.nodes import Directory, FlowerNode, IdentitySource, is_simulated, sort_names
+from fedelect.flower.slot_grid import REFUSED, SlotGrid
+from fedelect.vocabulary import ClientId
 
 ProxyIdentity = Literal["auto", "cid"] | Callable[[ClientProxy], str | None]
 """Where a client's name comes from: "auto" (see `ProxyDirectory`), "cid" Flower's own, or a function of its proxy."""
@@ -159,7 +163,7 @@ class ChosenClients(ClientManager):
 
 
 class ProxyGrid(Grid):
-    """The grid that the loop runs on: it shows the clients' numbers; Flower's older loop sends the messages.
+    """A grid that shows the clients' numbers and sends nothing: Flower's older loop does that.
 
     Args:
         directory: The clients.
@@ -173,21 +177,69 @@ class ProxyGrid(Grid):
         return list(self._directory.present().values())
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: messages go by the ClientProxy."""
+        """Refused: clients are reached by their ClientProxy."""
         raise ConfigurationError("the older API has no grid: its clients are reached by their ClientProxy")
 
     set_run = _refuse
+    create_message = _refuse
     push_messages = _refuse
     pull_messages = _refuse
     send_and_receive = _refuse
 
     @property
     def run(self) -> Any:
-        """None is known."""
+        """Refused: there is none."""
         return self._refuse()
 
-    def create_message(
-        self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
-    ) -> Message:
-        """Make a message; it is not sent."""
-        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+@dataclass(slots=True)
+class _Metadata:
+    """As much of a message's metadata as the loop reads."""
+
+    dst_node_id: int
+    src_node_id: int
+    message_type: str = ""
+    ttl: float = math.inf
+    message_id: str = ""
+    reply_to_message_id: str = ""
+
+
+@dataclass(slots=True)
+class _Note:
+    """What looks like a Message to the loop. Flower makes real ones in a ServerApp only, and nobody sends these."""
+
+    metadata: _Metadata
+    content: RecordDict
+    error: Error | None = None
+
+    def has_error(self) -> bool:
+        """Return whether it reports an error."""
+        return self.error is not None
+
+
+def make_message(content: RecordDict, number: int, message_type: str) -> Message:
+    """Return a message to the client with this number, which is not sent."""
+    return cast(Message, _Note(_Metadata(number, 0, message_type), content))
+
+
+def make_reply(number: int, answer: RecordDict | Error) -> Message:
+    """Return a reply of the client with this number."""
+    about = _Metadata(0, number)
+    if isinstance(answer, Error):
+        return cast(Message, _Note(about, RecordDict(), answer))
+    return cast(Message, _Note(about, answer))
+
+
+class ProxySlotGrid(SlotGrid):
+    """The grid of the loop, on which messages come to nothing but notes.
+
+    Args:
+        directory: The clients.
+    """
+
+    def __init__(self, directory: ProxyDirectory) -> None:
+        super().__init__(ProxyGrid(directory))
+
+    def make_error(self, client: ClientId, reason: str) -> Message:
+        """Return an error in the place of a reply of `client`; its number is of no interest any more."""
+        return make_reply(0, Error(REFUSED, reason))

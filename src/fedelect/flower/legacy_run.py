@@ -11,13 +11,12 @@ from flwr.server.strategy import Strategy
 from fedelect.errors import RunError
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.inner import InnerStrategy
-from fedelect.flower.legacy_adapter import Exchange, LegacyAdapter, to_arrays, to_parameters
-from fedelect.flower.legacy_clients import ProxyDirectory, ProxyGrid
+from fedelect.flower.legacy_adapter import Exchange, LegacyAdapter
+from fedelect.flower.legacy_clients import ProxyDirectory, ProxySlotGrid
 from fedelect.flower.nodes import Clients
 from fedelect.flower.rounds import Rounds
 from fedelect.flower.run_loop import RunLoop
 from fedelect.flower.settings import SlotSettings
-from fedelect.flower.slot_grid import SlotGrid
 from fedelect.records import RunWriter
 
 
@@ -45,7 +44,7 @@ class OpenRun:
         self._writer = writer
         weakref.finalize(self, writer.close)  # nobody tells a strategy when the run ends
         self._exchange = Exchange(directory)
-        self._grid = SlotGrid(ProxyGrid(directory))
+        self._grid = ProxySlotGrid(directory)
         rounds = Rounds(
             grid=self._grid,
             clients=clients,
@@ -69,8 +68,8 @@ class OpenRun:
             )
         self._round, self._trained = server_round, False
         self._writer.extend(self._loop.slot + 1)
-        messages = self._loop.configure_train(server_round, to_arrays(parameters), ConfigRecord(), self._grid)
-        return self._exchange.send(messages, FitIns(parameters, {}))
+        model = self._exchange.hold(parameters)
+        return self._exchange.send(self._loop.configure_train(server_round, model, ConfigRecord(), self._grid))
 
     def aggregate_fit(
         self, server_round: int, results: list[tuple[ClientProxy, FitRes]], failures: list[Any]
@@ -78,14 +77,14 @@ class OpenRun:
         """Return the model that the inner strategy makes of the updates, and its metrics."""
         self._trained, self._exchange.metrics = True, {}
         arrays, _ = self._loop.aggregate_train(server_round, self._exchange.receive(results, failures))
-        return (None if arrays is None else to_parameters(arrays)), self._exchange.metrics
+        return (None if arrays is None else self._exchange.release(arrays)), self._exchange.metrics
 
     def configure_evaluate(self, server_round: int, parameters: Parameters) -> list[tuple[ClientProxy, EvaluateIns]]:
         """Return the instructions for the clients that are asked; if there are none, the slot ends."""
         if not self._trained:  # nobody was sent anything, or secure aggregation was broken off
             self.aggregate_fit(server_round, [], [])
-        messages = self._loop.configure_evaluate(server_round, to_arrays(parameters), ConfigRecord(), self._grid)
-        asked = self._exchange.send(messages, EvaluateIns(parameters, {}))
+        model = self._exchange.hold(parameters)
+        asked = self._exchange.send(self._loop.configure_evaluate(server_round, model, ConfigRecord(), self._grid))
         if not asked:
             self.aggregate_evaluate(server_round, [], [])
         return asked

@@ -122,10 +122,11 @@ class SlotGrid(_PassedGrid):
 
     def make_error(self, client: ClientId, reason: str) -> Message:
         """Return an error in the place of a reply of `client` that is not to be combined."""
-        return Message(Error(_REFUSED, reason), reply_to=self._expected[client])
+        return Message(Error(REFUSED, reason), reply_to=self._expected[client])
 
 
-_REFUSED = 0  # Flower's code for an error of no other kind
+REFUSED = 0
+"""Flower's code for an error of no other kind."""
 
 _LONGEST_WAIT_S = 10.0 * 365 * 24 * 3600  # Flower's "no time limit"
 
