@@ -32,18 +32,30 @@ def slots(run: Path) -> list[SlotRecord]:
     return sorted(read_run(run).records, key=lambda record: record.slot)
 
 
+def raw(ins: FitIns | None = None) -> Parameters:
+    """A model as Android's clients write it: bytes of float32."""
+    before = b"\x00" * 12 if ins is None else ins.parameters.tensors[0]
+    return Parameters(
+        [(np.frombuffer(before, np.float32) + (ins is not None)).astype(np.float32).tobytes()], "numpy.nda"
+    )
+
+
 def made(name: str) -> old.Strategy:
     """A strategy of Flower's older API by its name."""
     kind = getattr(old, name)
     wraps: dict[str, Any] = {"strategy": fedavg(), "num_sampled_clients": K}
     dp = {"noise_multiplier": 0.0, **wraps}
     options: dict[str, dict[str, Any]] = {
-        "DPFedAvgAdaptive": wraps,
+        "Bulyan": {"initial_parameters": initial(), "to_keep": 1},
+        "DPFedAvgAdaptive": {"clip_count_stddev": 2.0, **wraps},
+        "FedProx": {"initial_parameters": initial(), "proximal_mu": 0.1},
+        "QFedAvg": {"initial_parameters": initial(), "evaluate_fn": lambda server_round, weights, config: (1.0, {})},
         "DPFedAvgFixed": {"clip_norm": 1.0, **wraps},
         "DifferentialPrivacyClientSideAdaptiveClipping": dp,
         "DifferentialPrivacyClientSideFixedClipping": {"clipping_norm": 100.0, **dp},
         "DifferentialPrivacyServerSideAdaptiveClipping": {"initial_clipping_norm": 100.0, **dp},
         "DifferentialPrivacyServerSideFixedClipping": {"clipping_norm": 100.0, **dp},
+        "FedAvgAndroid": {"initial_parameters": raw()},
         "FedXgbBagging": {"initial_parameters": Parameters([], "")},
         "FedXgbCyclic": {"initial_parameters": Parameters([], "")},
     }
@@ -54,7 +66,6 @@ def made(name: str) -> old.Strategy:
 REFUSED = {
     "FedXgbCyclic": (ConfigurationError, "takes 1 of the 3 elected .* or use a budget of 1"),
     "FedXgbNnAvg": (TypeError, "not subscriptable"),  # as without us: it needs clients of a baseline
-    "FedAvgAndroid": (ValueError, "buffer size"),  # likewise: models are raw bytes of float32
 }
 ALL = sorted(name for name in old.__all__ if name != "Strategy")
 
@@ -65,6 +76,9 @@ def test_every_strategy_of_the_older_api_trains_with_the_elected_and_no_others(t
     if name.startswith("FedXgb"):
         for worker in workers:
             worker.train = trees
+    if name == "FedAvgAndroid":
+        for worker in workers:
+            worker.train = lambda ins: FitRes(OK, raw(ins), 10, {})
     server, _ = play(GoalDirected(made(name), selector=random(), run=tmp_path / "run"), manager, rounds=3)
     records = slots(tmp_path / "run")
     assert [(record.status, record.arrivals) for record in records] == [("done", (1, 1, 1))] * 3
@@ -73,6 +87,8 @@ def test_every_strategy_of_the_older_api_trains_with_the_elected_and_no_others(t
     if name.startswith("FedXgb"):
         model = json.loads(server.parameters.tensors[0])["learner"]["gradient_booster"]["model"]
         assert len(model["trees"]) == 3 * K
+    elif name == "FedAvgAndroid":
+        np.testing.assert_array_equal(np.frombuffer(server.parameters.tensors[0], np.float32), [3.0, 3.0, 3.0])
     else:
         assert parameters_to_ndarrays(server.parameters)[0].sum() > 0.0
 
@@ -87,14 +103,14 @@ def test_what_cannot_be_used_says_why(tmp_path: Path, name: str) -> None:
 
 def test_model_configs_and_metrics_are_those_of_plain_flower_if_all_are_elected(tmp_path: Path) -> None:
     def mean(results: list[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-        return {"accuracy": sum(size * own.get("accuracy", 1.0) for size, own in results), "where": "a text"}
+        return {"examples": sum(size for size, _ in results), "text": sorted(own["where"] for _, own in results)[0]}
 
     def strategy() -> old.FedAvg:
         return fedavg(
             on_fit_config_fn=lambda server_round: {"round": server_round, "text": "as it is"},
             fit_metrics_aggregation_fn=mean,
             evaluate_metrics_aggregation_fn=mean,
-            evaluate_fn=lambda server_round, weights, config: (float(weights[0][0]), {"server": "yes"}),
+            evaluate_fn=lambda server_round, weights, config: (round(float(weights[0][0]), 9), {"server": "yes"}),
         )
 
     both = []
@@ -104,8 +120,8 @@ def test_model_configs_and_metrics_are_those_of_plain_flower_if_all_are_elected(
         if wrap:
             inner = GoalDirected(inner, selector=random(N), run=tmp_path / "run")
         server, history = play(inner, manager, rounds=3)
-        asked = sorted(trace.asked, key=repr)
-        both.append((server.parameters.tensors, vars(history), asked))
+        model = [array.round(9).tolist() for array in parameters_to_ndarrays(server.parameters)]
+        both.append((model, vars(history), sorted(trace.asked, key=repr)))
     assert both[0] == both[1]
 
 
@@ -226,6 +242,15 @@ def test_a_second_start_is_refused_for_there_is_no_resume(tmp_path: Path) -> Non
         play(strategy, manager, rounds=2)
     with pytest.raises(ConfigurationError, match="there already, and Flower's older API has no resume"):
         GoalDirected(fedavg(), selector=random(), run=tmp_path / "run")
+
+
+def test_a_training_that_flower_broke_off_is_recorded_as_abandoned(tmp_path: Path) -> None:
+    manager, _, _ = make_clients(N)  # secure aggregation below its threshold never gets to aggregate_fit
+    strategy = GoalDirected(fedavg(), selector=FixedCohort(clients=N, cohort=[1, 4]), run=tmp_path / "run")
+    assert len(strategy.configure_fit(1, initial(), manager)) == 2
+    assert strategy.configure_evaluate(1, initial(), manager) == []
+    (record,) = slots(tmp_path / "run")
+    assert (record.status, record.failed) == ("abandoned", (1, 4))
 
 
 def test_opinions_are_asked_for_only_when_they_are_due(tmp_path: Path) -> None:
