@@ -25,6 +25,15 @@ def begin(home: Path, *arguments: str) -> "subprocess.Popen[str]":
     )
 
 
+def own_address() -> str:
+    """A loopback address that only this process uses, so that nobody takes the port before the server binds it."""
+    high, low = divmod(os.getpid() % 2**16, 2**8)
+    with socket.socket() as free:
+        free.bind((f"127.77.{high}.{max(low, 1)}", 0))
+        host, port = free.getsockname()
+    return f"{host}:{port}"
+
+
 def check(run: Path, said: str, *, updates_seen: list[int] | None = None) -> None:
     """Four slots by three of five clients; client 3 fails when it is first elected, and is left out of the next."""
     records = by_slot(run)
@@ -62,19 +71,16 @@ def test_secure_aggregation_with_an_elected_cohort_shows_the_server_one_sum(tmp_
 
 @pytest.mark.integration
 def test_the_elected_train_with_a_server_and_clients_over_grpc(tmp_path: Path) -> None:
-    with socket.socket() as held:  # keeps the port ours: gRPC binds it too, for it asks to share it
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        held.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{held.getsockname()[1]}"
-        server = begin(tmp_path, "server", str(tmp_path / "run"), address)
-        clients = [begin(tmp_path, "client", str(number), address) for number in range(5)]
-        try:
-            said, _ = server.communicate(timeout=240)
-            for client in clients:
-                client.communicate(timeout=60)
-        finally:
-            for process in (server, *clients):
-                process.kill()
+    address = own_address()
+    server = begin(tmp_path, "server", str(tmp_path / "run"), address)
+    clients = [begin(tmp_path, "client", str(number), address) for number in range(5)]
+    try:
+        said, _ = server.communicate(timeout=240)
+        for client in clients:
+            client.communicate(timeout=60)
+    finally:
+        for process in (server, *clients):
+            process.kill()
     assert server.returncode == 0, said
     check(tmp_path / "run", said)
     assert {name for record in by_slot(tmp_path / "run") for _, name in record.joined} == {
