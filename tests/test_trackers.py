@@ -9,7 +9,7 @@ import pytest
 
 import fedelect
 from fedelect.errors import ConfigurationError, RunError
-from fedelect.records import SlotRecord, read_run, sorted_records
+from fedelect.records import SlotRecord, read_run
 
 PAGE = Path(__file__).parents[1] / "docs/TRACKERS.md"
 
@@ -31,14 +31,10 @@ def test_tensorboard_holds_what_the_slots_gave(tmp_path: Path, monkeypatch: pyte
     read = events.EventAccumulator(str(tmp_path / "logs")).Reload()
     told = {tag: [(event.step, event.value) for event in read.Scalars(tag)] for tag in read.Tags()["scalars"]}
     again = fedelect.simulate("digits", slots=5, trials=2, progress=False, out=tmp_path / "run")
-    expected: dict[str, list[tuple[int, float]]] = {}
-    for record in sorted_records(read_run(again.path)):
-        assert record.mean_opinion is not None
-        tag = f"{record.selector}/trial {record.trial}/opinion"
-        expected.setdefault(tag, []).append((record.slot, pytest.approx(record.mean_opinion, rel=1e-6)))
-    assert len(expected) == 4
-    # A tag may be written with other characters than a selector's label has.
-    assert sorted(told.values()) == sorted(expected.values(), key=lambda one: [value.expected for _, value in one])
+    for record in read_run(again.path).records:
+        values = dict(told[f"{record.selector}/trial {record.trial}/opinion"])
+        assert values[record.slot] == pytest.approx(record.mean_opinion, rel=1e-6)
+    assert [len(values) for values in told.values()] == [5] * 4
 
 
 @pytest.mark.filterwarnings("ignore")  # of a package that is not ours
@@ -46,9 +42,9 @@ def test_weights_and_biases_gets_the_slots_in_offline_mode(tmp_path: Path, monke
     pytest.importorskip("wandb")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    names = run_snippet("Weights & Biases")
-    assert list(tmp_path.glob("wandb/offline-run-*/run-*.wandb"))
-    assert names["tracker"].summary["failed"] == 0 and 0.0 < names["tracker"].summary["opinion"] < 1.0
+    run_snippet("Weights & Biases")
+    (stored,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    assert b"opinion" in stored.read_bytes() and b"reward" in stored.read_bytes()
 
 
 @pytest.mark.filterwarnings("ignore")  # of a package that is not ours

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flwr.common import Code, FitIns, FitRes, GetPropertiesIns, Parameters, Status, parameters_to_ndarrays
 from flwr.serverapp.strategy import FedAvg as NewFedAvg
-from tests.flower.legacy_kit import Worker, initial, make_clients, play, register, trees
+from tests.flower.legacy_kit import OK, Worker, initial, make_clients, play, register, trees
 
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower import GoalDirected as MessageGoalDirected
@@ -34,10 +34,9 @@ def slots(run: Path) -> list[SlotRecord]:
 
 def raw(ins: FitIns | None = None) -> Parameters:
     """A model as Android's clients write it: bytes of float32."""
-    before = b"\x00" * 12 if ins is None else ins.parameters.tensors[0]
-    return Parameters(
-        [(np.frombuffer(before, np.float32) + (ins is not None)).astype(np.float32).tobytes()], "numpy.nda"
-    )
+    before = bytes(12) if ins is None else ins.parameters.tensors[0]
+    after = np.frombuffer(before, np.float32) + np.float32(ins is not None)
+    return Parameters([after.tobytes()], "numpy.nda")
 
 
 def made(name: str) -> old.Strategy:

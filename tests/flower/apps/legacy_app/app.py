@@ -65,7 +65,12 @@ def make_strategy(run: Path, identity: Any = "auto") -> GoalDirected:
     inner = Watching(initial_parameters=ndarrays_to_parameters([np.zeros(4)]), min_available_clients=CLIENTS)
     selector = RoundRobin(clients=CLIENTS, budget=3, seed=1)
     return GoalDirected(
-        inner, selector=selector, run=run, identity=identity, on_slot=lambda record: print("slot", record.slot)
+        inner,
+        selector=selector,
+        run=run,
+        identity=identity,
+        wait_s=120.0,
+        on_slot=lambda record: print("slot", record.slot, flush=True),
     )
 
 
