@@ -1,6 +1,8 @@
 """GoalDirected for Flower's older API (`flwr.server.strategy`, `ClientManager`). See docs/FLOWER.md."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import final
@@ -11,7 +13,7 @@ from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import Strategy
 
 from fedelect.analytics import Average
-from fedelect.errors import ConfigurationError
+from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower.checks import ASKED, check_selector, new_run_folder
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.exchange import LOG
@@ -145,9 +147,10 @@ class GoalDirected(Strategy):
         self, server_round: int, parameters: Parameters, client_manager: ClientManager
     ) -> list[tuple[ClientProxy, FitIns]]:
         """Let the selector choose, and return the inner strategy's instructions for the elected."""
-        if self._opened is None:
-            self._opened = self._open(client_manager)
-        return self._opened.configure_fit(server_round, parameters)
+        with _say_no_resume():
+            if self._opened is None:
+                self._opened = self._open(client_manager)
+            return self._opened.configure_fit(server_round, parameters)
 
     def aggregate_fit(
         self,
@@ -162,7 +165,8 @@ class GoalDirected(Strategy):
         self, server_round: int, parameters: Parameters, client_manager: ClientManager
     ) -> list[tuple[ClientProxy, EvaluateIns]]:
         """Return the inner strategy's instructions for the clients that are asked for their opinion."""
-        return self._playing().configure_evaluate(server_round, parameters)
+        with _say_no_resume():
+            return self._playing().configure_evaluate(server_round, parameters)
 
     def aggregate_evaluate(
         self,
@@ -171,7 +175,8 @@ class GoalDirected(Strategy):
         failures: list[tuple[ClientProxy, EvaluateRes] | BaseException],
     ) -> tuple[float | None, dict[str, Scalar]]:
         """Let the inner strategy combine the metrics, tell the selector, and record the slot."""
-        return self._playing().aggregate_evaluate(server_round, results, failures)
+        with _say_no_resume():
+            return self._playing().aggregate_evaluate(server_round, results, failures)
 
     def _playing(self) -> OpenRun:
         if self._opened is None:
@@ -232,6 +237,15 @@ class GoalDirected(Strategy):
         writer = open_run(self._run, header, on_slot=self._on_slot)
         LOG.info("records: %s", self._run)
         return OpenRun(self._strategy, self._settings, source, clients, directory, writer)
+
+
+@contextlib.contextmanager
+def _say_no_resume() -> Iterator[None]:
+    """Add to errors that end a run what starting again means here."""
+    try:
+        yield
+    except (AvailabilityError, RunError) as error:
+        raise type(error)(f"{error}. (Flower's older API has no resume: another start is a new run)") from error
 
 
 def _check_strategy(strategy: object) -> None:

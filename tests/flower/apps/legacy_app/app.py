@@ -1,6 +1,9 @@
 """An app of Flower's older API, played by one of its engines: `app.py ENGINE RUN [ADDRESS]`."""
 
+import contextlib
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -123,8 +126,13 @@ def serve(run: Path, address: str) -> None:
 
 
 def connect(number: str, address: str) -> None:
-    """A client of `start_server`."""
-    start_client(server_address=address, client=Client(int(number)).to_client(), insecure=True, max_retries=60)
+    """A client of `start_server`, which does not try again if nobody listens yet."""
+    host, port = address.split(":")
+    for _ in range(600):
+        with contextlib.suppress(ConnectionRefusedError), socket.create_connection((host, int(port))):
+            break
+        time.sleep(0.2)
+    start_client(server_address=address, client=Client(int(number)).to_client(), insecure=True)
 
 
 if __name__ == "__main__":
