@@ -16,6 +16,7 @@ from fedelect.datasets import NAMED, as_dataset, load_dataset
 from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine
 from fedelect.loop import SUPPLIES, FrameworkName
+from fedelect.records import OnSlot
 from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
@@ -56,6 +57,7 @@ def simulate(
     progress: Progress = True,
     command: str | None = None,
     allow_large: bool = False,
+    on_slot: OnSlot | None = None,
 ) -> Run:
     """Simulate a federation once for each selector and trial, and return the recorded run.
 
@@ -82,6 +84,7 @@ def simulate(
         progress: Show a progress bar (terminal or notebook), or call a function with (finished, total).
         command: What to note in the record as the command that repeats the run.
         allow_large: Do not refuse numbers that would take more than half of the memory or 30 days of one core.
+        on_slot: Called in this process with the record of each slot, once it is recorded; see docs/TRACKERS.md.
 
     Raises:
         ConfigurationError: A selector, scenario or number that cannot be used; nothing has been written.
@@ -115,6 +118,7 @@ def simulate(
             workers=workers,
             ray_address=ray,
             allow_large=allow_large,
+            on_slot=on_slot,
         )
     except BaseException:
         if out is None:

@@ -215,7 +215,10 @@ def test_an_opinion_may_be_a_function_of_the_reply(tmp_path: Path) -> None:
         ({"selector": "quick"}, "selector"),
         ({"selector": BpUcb(clients=N, budget=K, exploration=0.1, seed=1)}, "the clients' beliefs, .*PeerElected"),
         ({"strategy": "FedAvg"}, "strategy: got str; allowed: a strategy of flwr.serverapp.strategy"),
-        ({"strategy": OldFedAvg()}, "got FedAvg of the older flwr.server.strategy; .*app of the Message API"),
+        (
+            {"strategy": OldFedAvg()},
+            "got FedAvg of the older flwr.server.strategy; .*fedelect.flower.legacy.GoalDirected",
+        ),
         ({"survey_every": 0}, "survey_every: got 0"),
         ({"loss": ""}, "loss: got ''"),
     ],

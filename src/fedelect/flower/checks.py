@@ -32,7 +32,7 @@ def check_strategy(strategy: object, start: str) -> None:
     if not isinstance(strategy, Strategy):
         kind = type(strategy)
         old = any(base.__module__.startswith("flwr.server.strategy") for base in kind.__mro__)
-        remedy = f"; take {kind.__name__} of flwr.serverapp.strategy and an app of the Message API" if old else ""
+        remedy = "; for that API there is fedelect.flower.legacy.GoalDirected" if old else ""
         raise ConfigurationError(
             f"strategy: got {kind.__name__}{' of the older flwr.server.strategy' if old else ''}; allowed: a strategy "
             f"of flwr.serverapp.strategy{remedy}"

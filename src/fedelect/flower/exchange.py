@@ -88,11 +88,16 @@ def exchange(
         elif client not in arrived:
             answers.failures[client] = "the message could not be sent"
         elif arrived[client].has_error():
-            answers.failures[client] = f"error {arrived[client].error.code}: {_short(arrived[client].error.reason)}"
+            answers.failures[client] = describe_error(arrived[client])
             answers.errors[client] = arrived[client]
         else:
             answers.replies[client] = arrived[client]
     return answers
+
+
+def describe_error(reply: Message) -> str:
+    """Return what a reply that reports an error says."""
+    return f"error {reply.error.code}: {_short(reply.error.reason)}"
 
 
 def _push(grid: Grid, asked: Mapping[ClientId, Message]) -> dict[str, ClientId]:

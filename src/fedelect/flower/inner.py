@@ -101,16 +101,16 @@ class InnerStrategy:
                     del own[name]
 
 
-def read_setting(strategy: Strategy, name: str, default: Any) -> Any:
-    """Return a public setting of a strategy, or of one that it wraps."""
+def read_setting(strategy: object, name: str, default: Any) -> Any:
+    """Return a public setting of a strategy, of either API, or of one that it wraps."""
     return next((getattr(one, name) for one in list_strategies(strategy) if hasattr(one, name)), default)
 
 
-def list_strategies(strategy: Strategy) -> Iterator[Strategy]:
-    """Yield the strategy, and those that it wraps."""
+def list_strategies(strategy: object) -> Iterator[Any]:
+    """Yield the strategy, and those that it wraps, also of the older API."""
     seen: set[int] = set()
-    one: object = strategy
-    while isinstance(one, Strategy) and id(one) not in seen:
+    one: Any = strategy
+    while hasattr(one, "aggregate_evaluate") and id(one) not in seen:
         seen.add(id(one))
         yield one
         one = getattr(one, "strategy", None)

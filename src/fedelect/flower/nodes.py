@@ -63,6 +63,11 @@ class FlowerNode(Protocol):
         """Seconds between signs of life."""
 
 
+def is_simulated(node: FlowerNode) -> bool:
+    """Return whether a node is one of the simulation engine's."""
+    return node.heartbeat_interval >= _SIMULATED
+
+
 IdentitySource = Literal["auto", "key", "node-id"] | Callable[[Any], str | None]
 """Where names come from: "auto" as above, "key" the registered public key, "node-id" Flower's own number (of use only
 while nodes never restart), or your function of a `FlowerNode`."""
@@ -161,7 +166,7 @@ class Directory:
             known = {node.node_id: str(node.node_id) for node in nodes}
         elif self._identity == "key":
             known = {node.node_id: fingerprint(node.public_key) for node in nodes}
-        elif all(node.heartbeat_interval >= _SIMULATED for node in nodes):
+        elif all(map(is_simulated, nodes)):
             first = len(self._names)
             order = sorted(nodes, key=lambda node: (node.registered_at, node.node_id))
             known = {node.node_id: str(first + place) for place, node in enumerate(order)}
@@ -239,6 +244,48 @@ _REMEDY = (
 )
 
 
+class NameSource(Protocol):
+    """Names of the connected nodes; `Directory` is one."""
+
+    def present(self) -> Mapping[str, int]:
+        """Name -> node id of every connected node that has a name; the same object while nothing changes."""
+
+    @property
+    def nameless(self) -> list[int]:
+        """Ids of the nodes seen that have no name."""
+
+    @property
+    def registered(self) -> list[str]:
+        """The names seen so far that are more than a node's word."""
+
+    def recall(self, registered: Iterable[str]) -> None:
+        """Go on with the registered names of a saved run."""
+
+
+def count_nodes(names: NameSource, *, needed: int, wait_s: float) -> int:
+    """Return how many nodes are there, once there are enough and their number has not changed for a while.
+
+    Raises:
+        AvailabilityError: Fewer than `needed` are there when the time is up.
+    """
+    until, count, since = time.monotonic() + wait_s, -1, 0.0
+    while True:
+        now, before = time.monotonic(), count
+        count = len(names.present())
+        since = now if count != before else since
+        if now >= until or (count >= needed and now - since >= _SETTLED_S):
+            break
+        time.sleep(min(_LOOK_EVERY_S, until - now))
+    if count < needed:
+        raise AvailabilityError(
+            f"{count} clients are there after {wait_s:g} s and {needed} are needed; start more nodes, then start again"
+        )
+    return count
+
+
+_SETTLED_S = 3.0  # nodes of one federation come within seconds
+
+
 class Clients:
     """The N clients of a run: which number each name has, and where it is now. A name keeps its number.
 
@@ -248,7 +295,7 @@ class Clients:
         names: The names known so far: client 0, client 1 and so on.
     """
 
-    def __init__(self, directory: Directory, count: int, names: Iterable[str] = ()) -> None:
+    def __init__(self, directory: NameSource, count: int, names: Iterable[str] = ()) -> None:
         self._directory = directory
         self._refused: set[str] = set()
         self._present: Mapping[str, int] | None = None  # what `_there` was made from

@@ -12,6 +12,7 @@ from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.settings import SlotSettings, Start
 from fedelect.flower.strategy import AbstractSlotStrategy
 from fedelect.protocol import Certificate
+from fedelect.records import OnSlot
 
 
 @final
@@ -34,6 +35,7 @@ class PeerElected(AbstractSlotStrategy):
         abandoned_allowed: How many slots in a row may be skipped or abandoned before the run is stopped.
         identity: Where clients' names come from; see `fedelect.flower.nodes`.
         names: The SuperNodes' names in the order of the roster; by default they are the roster's own.
+        on_slot: Called with the record of each slot, as in `GoalDirected`; the server's records hold no opinions.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class PeerElected(AbstractSlotStrategy):
         abandoned_allowed: int = 3,
         identity: IdentitySource = "auto",
         names: Sequence[str] | None = None,
+        on_slot: OnSlot | None = None,
     ) -> None:
         self._peers = CertificateSource(Path(roster))
         settings = SlotSettings(
@@ -60,7 +63,7 @@ class PeerElected(AbstractSlotStrategy):
             identity=identity,
             names=tuple(member.name for member in self._peers.roster.members) if names is None else tuple(names),
         )
-        super().__init__(strategy, settings, self._peers, run)
+        super().__init__(strategy, settings, self._peers, run, on_slot)
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:

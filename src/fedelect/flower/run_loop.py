@@ -51,6 +51,7 @@ class RunLoop:
         rounds: Trains and surveys.
         writer: Writer of the run folder; the run continues from its last save.
         evaluate_fn: Central evaluation, or None.
+        saves: Whether a checkpoint is written after each slot, from which the run can be resumed.
     """
 
     def __init__(
@@ -60,12 +61,15 @@ class RunLoop:
         rounds: Rounds,
         writer: RunWriter,
         evaluate_fn: EvaluateFunction | None = None,
+        *,
+        saves: bool = True,
     ) -> None:
         self._settings = settings
         self._cold = settings.start == "cold"
         self._source = source
         self._rounds = rounds
         self._writer = writer
+        self._saves = saves
         self._evaluate_fn = evaluate_fn
         self._label = writer.header.labels[0]
         self._fresh = remember_state(rounds.inner.strategy) if self._cold else None
@@ -219,8 +223,9 @@ class RunLoop:
             LOG.warning("slot %d: nobody trains: %s", slot, reason)
             opened.skipped = str(reason)
             return
-        slots, who = self._writer.header.slots, clients.list_names(selection.cohort)
-        LOG.info("slot %d of %d: elected %s%s", selection.slot, slots, who, _list_indices(selection))
+        of = f" of {self._writer.header.slots}" if self._saves else ""  # without saves nobody knows the last slot
+        who = clients.list_names(selection.cohort)
+        LOG.info("slot %d%s: elected %s%s", selection.slot, of, who, _list_indices(selection))
         if self._fresh is not None:
             self._fresh()
         else:
@@ -276,11 +281,16 @@ class RunLoop:
         record = msgspec.structs.replace(record, joined=joined)
         self._recorded_names = len(names)
         self.slot, self._model = record.slot, model
+        if self._saves:
+            self._write_save(record, model)
+        self._writer.append([record])
+
+    def _write_save(self, record: SlotRecord, model: ArrayRecord) -> None:
         self._history.train_config, self._history.evaluate_config = (dict(config) for config in self._configs)
         self._save = Save(
             slot=record.slot,
             selector=self._source.state(),
-            names=list(names),
+            names=list(self._rounds.clients.names),
             registered=self._rounds.clients.registered,
             model=pack_arrays(model),
             strategy=None if self._cold else self._strategy_state(),
@@ -292,7 +302,6 @@ class RunLoop:
             best_model=None if self._best is None else pack_arrays(self._best[2]),
         )
         self._writer.save_checkpoint(record.slot, encode_save(self._save))
-        self._writer.append([record])
 
     def _strategy_state(self) -> dict[str, object]:
         state, unsaved = strategy_state(self._rounds.inner.strategy)

@@ -7,7 +7,7 @@ from flwr.app import Error, Message, RecordDict
 from flwr.serverapp import Grid
 
 from fedelect.errors import ConfigurationError
-from fedelect.flower.exchange import Answers, EarlyStop, exchange
+from fedelect.flower.exchange import Answers, EarlyStop, describe_error, exchange
 from fedelect.vocabulary import ClientId
 
 
@@ -114,17 +114,19 @@ class SlotGrid(_PassedGrid):
             if reply_of is not None and not reply_of.has_error():
                 answers.replies[client] = reply_of
                 continue
-            answers.failures[client] = known.failures.get(client, "no answer")
+            said = "no answer" if reply_of is None else describe_error(reply_of)
+            answers.failures[client] = known.failures.get(client, said)
             if reply_of is not None:
                 answers.errors[client] = reply_of
         return answers
 
     def make_error(self, client: ClientId, reason: str) -> Message:
         """Return an error in the place of a reply of `client` that is not to be combined."""
-        return Message(Error(_REFUSED, reason), reply_to=self._expected[client])
+        return Message(Error(REFUSED, reason), reply_to=self._expected[client])
 
 
-_REFUSED = 0  # Flower's code for an error of no other kind
+REFUSED = 0
+"""Flower's code for an error of no other kind."""
 
 _LONGEST_WAIT_S = 10.0 * 365 * 24 * 3600  # Flower's "no time limit"
 

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +12,14 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
-from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.errors import ConfigurationError
 from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_run_folder
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.contributions import Score
 from fedelect.flower.exchange import LOG
 from fedelect.flower.fits import check_cohort_fits
 from fedelect.flower.inner import InnerStrategy, read_setting
-from fedelect.flower.nodes import Clients, Directory, IdentitySource
+from fedelect.flower.nodes import Clients, Directory, IdentitySource, count_nodes
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
 from fedelect.flower.rounds import Rounds
@@ -35,7 +34,7 @@ from fedelect.flower.settings import (
     selector_label,
 )
 from fedelect.flower.slot_grid import SlotGrid
-from fedelect.records import RunHeader, open_run
+from fedelect.records import OnSlot, RunHeader, check_on_slot, open_run
 from fedelect.selectors import AbstractSelector, recommended
 from fedelect.vocabulary import as_int
 
@@ -48,6 +47,7 @@ class AbstractSlotStrategy(Strategy):
         settings: Settings of the slots.
         source: Chooses the cohorts.
         run: The run folder.
+        on_slot: Called with the record of each slot.
     """
 
     def __init__(
@@ -56,8 +56,11 @@ class AbstractSlotStrategy(Strategy):
         settings: SlotSettings,
         source: CohortSource | None,
         run: str | os.PathLike[str] | None,
+        on_slot: OnSlot | None,
     ) -> None:
         check_strategy(strategy, settings.start)
+        check_on_slot(on_slot)
+        self._on_slot = on_slot
         self._strategy = strategy
         self._settings = settings
         self._known_source = source
@@ -163,7 +166,7 @@ class AbstractSlotStrategy(Strategy):
             return self._strategy.start(grid=slot_grid, initial_arrays=initial, num_rounds=num_rounds, **passed)
 
         header = build_run_header(self._settings, description, self._strategy, slots=slots, names=names)
-        with open_run(run, header, extend=True) as writer:
+        with open_run(run, header, extend=True, on_slot=self._on_slot) as writer:
             loop = RunLoop(self._settings, self._source, rounds, writer, evaluate_fn)
             if stored is not None and loop.slot < slots:
                 self._wait_for_all(clients)
@@ -246,6 +249,8 @@ class GoalDirected(AbstractSlotStrategy):
         names: The clients' names in the order of their numbers, if they are known beforehand; else they are numbered
             by name as they come.
         privacy: What the clients' `PrivateOpinion` promises, if they add noise.
+        on_slot: Called in the ServerApp with the record of each slot (`fedelect.records.SlotRecord`), in order, once it
+            is recorded; see docs/TRACKERS.md.
     """
 
     def __init__(
@@ -274,6 +279,7 @@ class GoalDirected(AbstractSlotStrategy):
         identity: IdentitySource = "auto",
         names: Sequence[str] | None = None,
         privacy: OpinionPrivacy | None = None,
+        on_slot: OnSlot | None = None,
     ) -> None:
         settings = SlotSettings(
             rounds_per_slot=rounds_per_slot,
@@ -300,7 +306,7 @@ class GoalDirected(AbstractSlotStrategy):
             if budget is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
             self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
-            super().__init__(strategy, settings, None, run)
+            super().__init__(strategy, settings, None, run, on_slot)
             check_cohort_fits(strategy, [self._auto.budget], enough=enough_updates)
             return
         if budget is not None or clients is not None:
@@ -312,7 +318,7 @@ class GoalDirected(AbstractSlotStrategy):
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
                 f"give survey=, the number of clients to ask, or a fraction_evaluate above 0"
             )
-        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run)
+        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run, on_slot)
 
     def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
         if self._auto is None:
@@ -321,7 +327,8 @@ class GoalDirected(AbstractSlotStrategy):
             clients, self._expected = stored.clients, self._auto.budget
         else:
             names = self._settings.names
-            self._expected = self._count_nodes(directory) if names is None else len(names)
+            needed, wait_s = self._auto.budget, self._settings.wait_s
+            self._expected = count_nodes(directory, needed=needed, wait_s=wait_s) if names is None else len(names)
             clients = self._auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
         asked = self._opinion_settings.survey is not None or read_setting(self._strategy, "fraction_evaluate", 1.0) > 0
@@ -333,25 +340,6 @@ class GoalDirected(AbstractSlotStrategy):
         source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)
         self._known_source = source
-
-    def _count_nodes(self, directory: Directory) -> int:
-        """Return how many nodes are there, once their number has not changed for a while."""
-        assert self._auto is not None
-        wait_s = self._settings.wait_s
-        until, count, since = time.monotonic() + wait_s, -1, 0.0
-        while True:
-            now, before = time.monotonic(), count
-            count = len(directory.present())
-            since = now if count != before else since
-            if now >= until or (count >= self._auto.budget and now - since >= _SETTLED_S):
-                break
-            time.sleep(min(_LOOK_EVERY_S, until - now))
-        if count < self._auto.budget:
-            raise AvailabilityError(
-                f"{count} clients are there after {wait_s:g} s and {self._auto.budget} are needed; start more nodes, "
-                f"then start again"
-            )
-        return count
 
     @property
     def selector(self) -> AbstractSelector:
@@ -384,4 +372,3 @@ class _AutoSelector:
 
 
 _TIMEOUT_S = 3600.0  # Flower's own default
-_SETTLED_S, _LOOK_EVERY_S = 3.0, 0.5  # nodes of one federation come within seconds

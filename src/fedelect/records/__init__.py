@@ -8,6 +8,7 @@ from fedelect.records.measures import (
     MeasureSummary,
     ReachedRandom,
 )
+from fedelect.records.on_slot import OnSlot, check_on_slot, report_slot
 from fedelect.records.parts import PartStore, remove_leftovers
 from fedelect.records.provenance import Provenance, create_provenance, library_versions
 from fedelect.records.ranking import RankedSelector, WorldRanking, rank_world, repeats
@@ -70,6 +71,7 @@ __all__ = [
     "MeasureSummary",
     "Measured",
     "Measures",
+    "OnSlot",
     "Optimum",
     "PartStore",
     "Provenance",
@@ -91,6 +93,7 @@ __all__ = [
     "WorldRanking",
     "accuracy_curves",
     "best_fixed",
+    "check_on_slot",
     "create_provenance",
     "curves",
     "follow_run",
@@ -108,6 +111,7 @@ __all__ = [
     "regret_curves",
     "remove_leftovers",
     "repeats",
+    "report_slot",
     "running_mean_curves",
     "selection_counts",
     "sorted_records",

@@ -29,6 +29,7 @@ from fedelect.records.codec import (
 )
 from fedelect.records.files import TEMPORARY_SUFFIX, as_run_error, replace_file, sync_folder
 from fedelect.records.lock import FolderLock
+from fedelect.records.on_slot import OnSlot, check_on_slot, report_slot
 from fedelect.records.reader import RunFollower, describe_damaged_line, follow_run
 from fedelect.records.run_folder import CHECKPOINT_NAME, HEADER_NAME, LOCK_NAME, SLOTS_NAME, Checkpoint, CheckpointStore
 from fedelect.records.schema import RunHeader, SlotRecord
@@ -37,13 +38,16 @@ _OURS_BEFORE_THE_HEADER = {LOCK_NAME, SLOTS_NAME + TEMPORARY_SUFFIX, HEADER_NAME
 _SHOWN_DIFFERENCES = 10
 
 
-def open_run(path: str | os.PathLike[str], header: RunHeader, *, extend: bool = False) -> "RunWriter":
+def open_run(
+    path: str | os.PathLike[str], header: RunHeader, *, extend: bool = False, on_slot: OnSlot | None = None
+) -> "RunWriter":
     """Start the run `header` in folder `path`, or take it up where it stopped.
 
     Args:
         path: The run folder; made if it is not there.
         header: What is to be run. Its provenance is kept only when the run is new.
         extend: Whether a run may be given more slots than it was begun with.
+        on_slot: Told each record that is new, after it was written.
 
     Returns:
         A writer that holds the folder's lock; use it in a `with` statement.
@@ -54,6 +58,7 @@ def open_run(path: str | os.PathLike[str], header: RunHeader, *, extend: bool = 
         SchemaError: It was written under a version that this one does not know.
         RunError: It holds other files but no run, is damaged, or cannot be written.
     """
+    check_on_slot(on_slot)
     folder = Path(path)
     text = encode_header(header)
     try:
@@ -75,7 +80,7 @@ def open_run(path: str | os.PathLike[str], header: RunHeader, *, extend: bool = 
             replace_file(folder / HEADER_NAME, encode_header(longer, run.run_id))
             run = follow_run(folder)
         _refuse_other(folder, run.header, header)
-        return RunWriter(folder, run, lock)
+        return RunWriter(folder, run, lock, on_slot)
     except BaseException:
         lock.release()
         raise
@@ -112,8 +117,9 @@ def _list(differences: list[str], separator: str) -> str:
 class RunWriter:
     """The one writer of a run folder; made by `open_run`. Not for use from several threads."""
 
-    def __init__(self, folder: Path, run: RunFollower, lock: FolderLock) -> None:
+    def __init__(self, folder: Path, run: RunFollower, lock: FolderLock, on_slot: OnSlot | None) -> None:
         self._folder = folder
+        self._on_slot = on_slot
         self._header = run.header
         self._run_id = run.run_id
         self._lock = lock
@@ -161,7 +167,8 @@ class RunWriter:
             How many were new.
 
         Raises:
-            RunError: A record does not fit the run or differs from the one on disk, or the disk refused it.
+            RunError: A record does not fit the run or differs from the one on disk, the disk refused it, or `on_slot`
+                failed, in which case all of them are on disk.
         """
         self._refuse_closed()
         fresh: dict[tuple[str, int, int], SlotRecord] = {}
@@ -188,7 +195,17 @@ class RunWriter:
         for (selector, trial, slot), line in zip(fresh, lines, strict=True):
             self._offsets.setdefault((selector, trial), {})[slot] = self._size
             self._size += len(line)
+        for record in fresh.values():
+            report_slot(self._on_slot, record)
         return len(lines)
+
+    def extend(self, slots: int) -> None:
+        """Give the run `slots` slots, if it has fewer; for a driver that is not told how many there will be."""
+        self._refuse_closed()
+        if slots > self._header.slots:
+            self._header = msgspec.structs.replace(self._header, slots=slots)
+            replace_file(self._folder / HEADER_NAME, encode_header(self._header, self._run_id))
+            self._check = RecordCheck(self._header)
 
     def save_checkpoint(self, slot: int, payload: bytes) -> None:
         """Keep the driver's state after `slot`, durably, with every record appended so far.

@@ -22,7 +22,7 @@ from fedelect.atlas import Atlas, AtlasEngine, table_truth
 from fedelect.errors import ConfigurationError, RunError, RunMismatchError
 from fedelect.federation import Engine, versions_of
 from fedelect.measurement import opinions_on
-from fedelect.records import Optimum, RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
+from fedelect.records import OnSlot, Optimum, RunHeader, RunWriter, SelectorEntry, create_provenance, open_run
 from fedelect.scenario import Scenario
 from fedelect.selectors import AbstractSelector
 from fedelect.simulator.executors import Executor, InThisProcess, WorkerProcesses
@@ -59,6 +59,7 @@ def simulate(
     workers: int | None = None,
     ray_address: str | None = None,
     allow_large: bool = False,
+    on_slot: OnSlot | None = None,
 ) -> None:
     """Run `plan` into the folder `out`, going on where an earlier run of the same plan stopped.
 
@@ -75,6 +76,8 @@ def simulate(
         workers: Processes to spread the trials over; None for one per usable core, 1 for this process.
         ray_address: A Ray cluster to spread them over instead, as `ray.init` takes it, or "local".
         allow_large: Do not refuse a plan that would take more memory or time than is sensible; see `check_size`.
+        on_slot: Told the record of each slot once, in this process, after it was appended. The slots of a replica come
+            in order; those of different trials mix as they are played.
     """
     if ray_address is not None:
         require_extras("--ray", ray="ray")
@@ -87,7 +90,7 @@ def simulate(
     # More BLAS threads would sum in another order (other numbers), and only get in each other's way at these sizes.
     with (
         threadpool_limits(limits=1, user_api="blas"),
-        open_run(out, _header(plan, source, made, command)) as writer,
+        open_run(out, _header(plan, source, made, command), on_slot=on_slot) as writer,
     ):
         run = _RunLoop(plan, writer, progress, checkpoint_every_s)
         if not run.unfinished:
