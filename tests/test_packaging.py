@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.integration  # builds, and fills an environment from PyPI
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -42,7 +44,6 @@ def installed(wheel: Path) -> Path:
     return scripts
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_wheel_holds_the_package_and_nothing_of_the_paper_beside_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"fedelect"}
@@ -54,7 +55,6 @@ def test_the_wheel_holds_the_package_and_nothing_of_the_paper_beside_it(wheel: P
     ]
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_source_distribution_installs_and_holds_what_a_packager_needs(wheel: Path, tmp_path: Path) -> None:
     (sdist,) = wheel.parent.glob("fedelect-*.tar.gz")
     with tarfile.open(sdist) as archive:
@@ -68,7 +68,6 @@ def test_the_source_distribution_installs_and_holds_what_a_packager_needs(wheel:
     assert run(sys.executable, "-c", code, cwd=tmp_path).stdout.startswith(str(tmp_path / "there"))
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_wheel_works_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
     code = "import fedelect, pathlib; print((pathlib.Path(fedelect.__file__).parent / 'py.typed').exists())"
     assert run(installed / "python", "-c", code, cwd=tmp_path).stdout.strip() == "True"
@@ -76,27 +75,23 @@ def test_the_wheel_works_in_an_empty_environment(installed: Path, tmp_path: Path
     assert shown.returncode == 0 and "quick-init-ucb" in shown.stdout
 
 
-@pytest.mark.xdist_group("wheel")
 def test_the_atlases_come_with_the_wheel_and_need_no_extra(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "fedelect", "bench", "selectors", "--trials", "2", "--slots", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "paper: 5 of 20 clients" in done.stdout and "bp-ucb" in done.stdout
 
 
-@pytest.mark.xdist_group("wheel")
 def test_a_missing_extra_prints_its_install_line(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "fedelect", "run", "digits", cwd=tmp_path)
     assert done.returncode == 1
     assert "pip install 'fedelect[lab]'" in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.xdist_group("wheel")
 def test_flower_names_its_extra(installed: Path, tmp_path: Path) -> None:
     done = run(installed / "python", "-c", "import fedelect.flower", cwd=tmp_path)
     assert done.returncode == 1 and "pip install 'fedelect[flower]'" in done.stderr
 
 
-@pytest.mark.xdist_group("wheel")
 def test_a_run_on_ones_own_data_needs_no_extra(installed: Path, tmp_path: Path) -> None:
     code = (
         "import numpy as np; rng = np.random.default_rng(0); y = np.arange(400) % 4;"

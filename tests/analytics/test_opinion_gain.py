@@ -119,5 +119,5 @@ def test_identical_clients_get_equal_shares_while_rewards_rise(spec: str, curve:
 
 
 def test_identical_clients_get_equal_shares_from_set_gp() -> None:
-    shares = np.mean([play("set-gp", CURVES["slow"], 0.0, seed) for seed in range(50)], axis=0) / (60 * 3 / 12)
+    shares = np.mean([play("set-gp", CURVES["slow"], 0.0, seed) for seed in range(25)], axis=0) / (60 * 3 / 12)
     assert shares == pytest.approx(np.ones(12), abs=0.2)

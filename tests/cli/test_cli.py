@@ -301,6 +301,7 @@ def opinion(scores, labels):
 """
 
 
+@pytest.mark.integration  # two processes, of which one is interrupted
 def test_ctrl_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     (tmp_path / "waiting.py").write_text(WAITING_OPINION)
     (tmp_path / "mine.toml").write_text('opinion = "waiting:opinion"\n' + SCENARIO)

@@ -29,7 +29,7 @@ MATRIX = [
     pytest.param(
         *(name, library, options),
         id=f"{name}-{library}-{options.get('start', 'warm')}",
-        marks=[pytest.mark.integration] if library == "PyTorch" and options else [],  # seconds each
+        marks=[pytest.mark.integration] if library == "PyTorch" else [],  # seconds each
     )
     for name, library in NUMBERS
     for options in ({}, COLD)

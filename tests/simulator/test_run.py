@@ -147,6 +147,7 @@ def in_another_process(folder: Path, framework: str, *, until: float = 2.0) -> s
     return subprocess.Popen(command, env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
+@pytest.mark.integration  # six processes, of which four are killed
 @pytest.mark.parametrize("framework", ["fa", "da"])
 def test_a_run_killed_again_and_again_ends_with_the_records_of_an_undisturbed_one(
     tmp_path: Path, framework: str

@@ -265,7 +265,7 @@ def test_a_sound_selector_passes_by_class_and_the_report_says_what_was_tried() -
         "24 slots",
         "Restore",
         "Other process",
-        "Renaming: over 300 seeds",
+        "Renaming: over 150 seeds",
         "Availability",
     ):
         assert tried in str(report)

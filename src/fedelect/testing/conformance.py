@@ -362,7 +362,7 @@ def check_renaming_clients_changes_only_names(factory: Factory) -> str:
     """How often a client is elected depends on its worth, not on its number (over many seeds; 5 sigma)."""
     if not _build(factory, 6, 2, seed=0).symmetric:
         return "Renaming: not tried, the selector says `symmetric = False`."
-    seeds, names = 300, np.array([3, 5, 0, 4, 1, 2])
+    seeds, names = 150, np.array([3, 5, 0, 4, 1, 2])
     counts = np.array([_selection_counts(factory, seed, np.arange(6)) for seed in range(seeds)])
     renamed = np.array([_selection_counts(factory, seeds + seed, names) for seed in range(seeds)])
     gap = counts.mean(axis=0) - renamed.mean(axis=0)[names]
