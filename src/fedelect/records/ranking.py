@@ -74,7 +74,7 @@ class WorldRanking:
         if first.minus_random is not None:
             text += f", {_format(first.minus_random, signed=True)} against {RANDOM}"
             if first.minus_random.low is not None and first.minus_random.low <= 0.0:
-                text += f", which is not clearly better than {RANDOM}"
+                text += ", so not clearly better"
         rivals = [row for row in self.rows if row.level and row.place not in (None, 1) and row.label != RANDOM]
         if first.score.half_width is None:
             return f"{text}. One trial cannot tell skill from luck; play more."
