@@ -39,18 +39,21 @@ class Soak:
         seed: Draws everything.
         keep: Folder for what is left of broken episodes.
         slot_s: Seconds after which real peers give a slot up.
+        first: Number of the first episode.
     """
 
-    def __init__(self, seed: int, keep: Path, slot_s: float) -> None:
+    def __init__(self, seed: int, keep: Path, slot_s: float, first: int = 0) -> None:
         self._seed, self._keep, self._slot_s = seed, keep, slot_s
         self._without_network = missing_tools()
         self._began = time.monotonic()
         self.longest_mend_s = 0.0
         self.counts: Counter[str] = Counter()
         self.broken: list[str] = []
+        self.next = first
 
-    def play(self, number: int) -> None:
-        """Play the batch of simulated runs and the episode of this number."""
+    def play(self) -> None:
+        """Play the batch of simulated runs and the episode of the next number."""
+        number = self.next
         began, before = time.monotonic(), self.counts.copy()
         broken = self._play_chaos(draw_chaos(self._seed, number)) + self._play_episode(number)
         for text in broken:
@@ -58,6 +61,7 @@ class Soak:
             say(f"BROKEN, episode {number}: {text}")
             say(f"again: python -m tools.soak --seed {self._seed} --episode {number}")
         state = "BROKEN" if broken else "sound"
+        self.next = number + 1  # before the line below: whoever reads it may interrupt
         say(f"episode {number}: {state}, {time.monotonic() - began:.0f} s; {_listed(self.counts - before)}")
 
     def report(self) -> None:
@@ -122,17 +126,16 @@ def main() -> None:
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM):  # SIGINT too: a shell may start it with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
-    soak = Soak(options.seed, options.keep, options.slot_s)
+    first = options.first if options.episode is None else options.episode
+    soak = Soak(options.seed, options.keep, options.slot_s, first)
     until = time.monotonic() + 60.0 * options.minutes
-    number = options.first if options.episode is None else options.episode
     try:
         while True:
-            soak.play(number)
-            number += 1
+            soak.play()
             if options.episode is not None or time.monotonic() >= until:
                 break
     except KeyboardInterrupt:
-        say(f"interrupted in episode {number}; --first {number} goes on with it")
+        say(f"interrupted in episode {soak.next}; --first {soak.next} goes on with it")
     soak.report()
     sys.exit(1 if soak.broken else 0)
 
