@@ -12,7 +12,6 @@ from flwr.serverapp.strategy import Strategy
 from fedelect.errors import ConfigurationError
 from fedelect.flower.inner import list_strategies
 
-
 _CYCLIC = (
     "it keeps one update of a round, and {} clients train in one; give budget=1, so that the selector says whose turn "
     "it is, or take FedXgbBagging"
