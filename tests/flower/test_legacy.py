@@ -62,14 +62,10 @@ def made(name: str) -> old.Strategy:
     return strategy
 
 
-REFUSED = {
-    "FedXgbCyclic": (ConfigurationError, "takes 1 of the 3 elected .* or use a budget of 1"),
-    "FedXgbNnAvg": (TypeError, "not subscriptable"),  # as without us: it needs clients of a baseline
-}
 ALL = sorted(name for name in old.__all__ if name != "Strategy")
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name not in REFUSED])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("FedXgbCyclic", "FedXgbNnAvg")])
 def test_every_strategy_of_the_older_api_trains_with_the_elected_and_no_others(tmp_path: Path, name: str) -> None:
     manager, workers, trace = make_clients(N)
     if name.startswith("FedXgb"):
@@ -92,12 +88,33 @@ def test_every_strategy_of_the_older_api_trains_with_the_elected_and_no_others(t
         assert parameters_to_ndarrays(server.parameters)[0].sum() > 0.0
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_used_says_why(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("budget", [1, K])
+def test_a_cycle_is_the_selectors_and_only_with_a_budget_of_one(tmp_path: Path, budget: int) -> None:
+    manager, workers, trace = make_clients(N)
+    for worker in workers:
+        worker.train = trees
+    if budget > 1:
+        with pytest.raises(ConfigurationError, match=r"FedXgbCyclic does not fit: .* 3 clients train .*budget=1"):
+            GoalDirected(made("FedXgbCyclic"), selector=random(budget))
+        return
+    play(GoalDirected(made("FedXgbCyclic"), selector=random(1), run=tmp_path / "run"), manager, rounds=3)
+    assert trace.of("fit") == sorted(f"client-{record.cohort[0]}" for record in slots(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name.startswith(("DP", "Differential"))])
+def test_noise_for_another_number_of_clients_than_train_is_refused(name: str) -> None:
+    for choice in ({"selector": random(K + 1)}, {"budget": K + 1}):
+        with pytest.raises(ConfigurationError, match=r"noise is for num_sampled_clients=3, and 4 clients train"):
+            GoalDirected(made(name), **choice)
+
+
+def test_models_that_are_no_parameters_are_refused(tmp_path: Path) -> None:
     manager, _, _ = make_clients(N)
-    error, says = REFUSED[name]
-    with pytest.raises(error, match=says):
-        play(GoalDirected(made(name), selector=random(), run=tmp_path / "run"), manager, rounds=3)
+    with pytest.raises(ConfigurationError, match="FedXgbNnAvg does not fit: its models are pairs"):
+        GoalDirected(made("FedXgbNnAvg"), selector=random())
+    strategy = GoalDirected(fedavg(), selector=random(), run=tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="a model is a list and cannot be read"):
+        strategy.configure_fit(1, [initial()], manager)  # type: ignore[arg-type]
 
 
 def test_model_configs_and_metrics_are_those_of_plain_flower_if_all_are_elected(tmp_path: Path) -> None:

@@ -85,9 +85,23 @@ def test_the_elected_train_in_simulation(tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.integration
-def test_secure_aggregation_with_an_elected_cohort_shows_the_server_one_sum(tmp_path: Path) -> None:
-    said = finish(tmp_path, begin(tmp_path, "secure", "run"))
+def test_secure_aggregation_shows_the_server_sums_of_updates_but_weights_and_metrics_as_they_are(
+    tmp_path: Path,
+) -> None:
+    said = finish(tmp_path, begin(tmp_path, "secure", "run", "0.6"))
     check(tmp_path / "run", said, updates_seen=[1, 1, 1, 1])
+    trained = [[client for client in record.cohort if client != 3] for record in by_slot(tmp_path / "run")]
+    assert re.findall(r"^seen: (.*)$", said, re.MULTILINE) == [str([(10, one) for one in own]) for own in trained]
+
+
+@pytest.mark.integration
+def test_a_slot_in_which_secure_aggregation_breaks_off_is_abandoned_and_the_next_goes_on(tmp_path: Path) -> None:
+    said = finish(tmp_path, begin(tmp_path, "secure", "run", "1.0"))
+    records = by_slot(tmp_path / "run")
+    broken = [3 in record.cohort for record in records]
+    assert any(broken) and not all(broken)
+    assert [record.status for record in records] == ["abandoned" if one else "done" for one in broken], said
+    assert all(record.failed == (record.cohort if one else ()) for record, one in zip(records, broken, strict=True))
 
 
 @pytest.mark.integration

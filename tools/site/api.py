@@ -20,6 +20,7 @@ GROUPS = {
         "fedelect.scenario",
         "fedelect.datasets",
         "fedelect.flower",
+        "fedelect.flower.legacy",
         "fedelect.testing",
         *VALUES,
     ),

@@ -1,13 +1,21 @@
 """Does a strategy of Flower's fit the cohorts that will be elected? Checked before anything is sent."""
 
 from collections.abc import Collection, Iterator
+from types import ModuleType
 from typing import Any
 
+import flwr.server.strategy as legacy
 import flwr.serverapp.strategy as flower
+from flwr.server.strategy import Strategy as LegacyStrategy
 from flwr.serverapp.strategy import Strategy
 
 from fedelect.errors import ConfigurationError
 from fedelect.flower.inner import list_strategies
+
+_CYCLIC = (
+    "it keeps one update of a round, and {} clients train in one; give budget=1, so that the selector says whose turn "
+    "it is, or take FedXgbBagging"
+)
 
 
 def check_cohort_fits(strategy: Strategy, sizes: Collection[int], *, enough: int | None = None) -> None:
@@ -23,13 +31,24 @@ def check_cohort_fits(strategy: Strategy, sizes: Collection[int], *, enough: int
             raise ConfigurationError(f"{type(one).__name__} does not fit: {fault}")
 
 
+def check_legacy_fits(strategy: LegacyStrategy, budget: int) -> None:
+    """Raise ConfigurationError if a strategy of the older API, or one inside it, cannot work with such a cohort."""
+    for one in list_strategies(strategy):
+        if _is_a(one, "FedXgbNnAvg", legacy):
+            raise ConfigurationError(
+                "FedXgbNnAvg does not fit: its models are pairs and not flwr.common.Parameters, so they cannot be read"
+            )
+        if _is_a(one, "FedXgbCyclic", legacy) and budget > 1:
+            raise ConfigurationError(f"FedXgbCyclic does not fit: {_CYCLIC.format(budget)}")
+        if hasattr(one, "num_sampled_clients"):
+            for fault in _find_privacy_faults(one, budget, budget, None):
+                raise ConfigurationError(f"{type(one).__name__} does not fit: {fault}")
+
+
 def _find_faults(strategy: Strategy, fewest: int, most: int, enough: int | None) -> Iterator[str]:
     least = fewest if enough is None else enough  # updates that it may have to do with
     if _is_a(strategy, "FedXgbCyclic") and most > 1:
-        yield (
-            f"it keeps one update of a round, and {most} clients train in one; give budget=1, so that the selector "
-            f"says whose turn it is, or take FedXgbBagging"
-        )
+        yield _CYCLIC.format(most)
     if _is_a(strategy, "Bulyan"):
         bad = _read(strategy, "num_malicious_nodes")
         if least < 4 * bad + 3:
@@ -80,8 +99,8 @@ def _find_privacy_faults(strategy: Strategy, fewest: int, most: int, enough: int
         )
 
 
-def _is_a(strategy: Strategy, name: str) -> bool:
-    kind = getattr(flower, name, None)  # older versions of Flower lack some
+def _is_a(strategy: object, name: str, module: ModuleType = flower) -> bool:
+    kind = getattr(module, name, None)  # other versions of Flower lack some
     return kind is not None and isinstance(strategy, kind)
 
 

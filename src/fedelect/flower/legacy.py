@@ -17,6 +17,7 @@ from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower.checks import ASKED, check_selector, new_run_folder
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.exchange import LOG
+from fedelect.flower.fits import check_legacy_fits
 from fedelect.flower.inner import read_setting
 from fedelect.flower.legacy_clients import ProxyDirectory, ProxyIdentity
 from fedelect.flower.legacy_run import OpenRun
@@ -190,6 +191,7 @@ class GoalDirected(Strategy):
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a round")
             if as_int("budget", budget) < 1:
                 raise ConfigurationError(f"budget: got {budget}; allowed: a whole number from 1")
+            check_legacy_fits(self._strategy, budget)
             return
         if budget is not None or clients is not None:
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
@@ -207,6 +209,7 @@ class GoalDirected(Strategy):
             )
         if selector.state()["slot"] != 0:
             raise ConfigurationError("the selector has been used before; a new run takes a new selector")
+        check_legacy_fits(self._strategy, selector.budget)
 
     def _open(self, manager: ClientManager) -> OpenRun:
         """Wait for the clients, make the selector if none was given, and open the run folder."""

@@ -35,8 +35,8 @@ def to_arrays(parameters: Parameters) -> ArrayRecord:
     """
     if not isinstance(parameters, Parameters):
         raise ConfigurationError(
-            f"a model is a {type(parameters).__name__} and not flwr.common.Parameters, so it cannot be read; "
-            f"FedXgbNnAvg, which exchanges pairs, cannot be used"
+            f"a model is a {type(parameters).__name__} and cannot be read; have clients and strategy give "
+            f"flwr.common.Parameters"
         )
     return ArrayRecord({str(place): _array(parameters, data) for place, data in enumerate(parameters.tensors)})
 

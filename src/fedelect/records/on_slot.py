@@ -28,6 +28,6 @@ def report_slot(on_slot: OnSlot | None, record: SlotRecord) -> None:
         on_slot(record)
     except Exception as error:  # a user's function may raise anything
         raise RunError(
-            f"on_slot failed for {describe(record)}: {type(error).__name__}: {error}. What is recorded is kept: see to "
-            f"the function, then start the same run again; this slot will not be reported a second time"
+            f"on_slot failed for {describe(record)}: {type(error).__name__}: {error}. What is recorded is kept; see to "
+            f"the function. A run that is resumed does not report this slot a second time"
         ) from error

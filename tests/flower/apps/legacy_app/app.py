@@ -60,6 +60,7 @@ class Watching(FedAvg):
     def aggregate_fit(self, server_round: int, results: Any, failures: Any) -> Any:
         """Combine."""
         print("different updates:", len({result.parameters.tensors[0] for _, result in results}), flush=True)
+        print("seen:", sorted((result.num_examples, *result.metrics.values()) for _, result in results), flush=True)
         return super().aggregate_fit(server_round, results, failures)
 
 
@@ -105,8 +106,8 @@ def run_server_app(run: Path) -> None:
     run_simulation(ServerApp(server_fn=components), ClientApp(client_fn=make_client), CLIENTS)
 
 
-def aggregate_securely(run: Path) -> None:
-    """SecAgg+: the server sees sums of updates only."""
+def aggregate_securely(run: Path, threshold: str) -> None:
+    """SecAgg+: of updates the server sees sums only. It breaks off if fewer than this share of the members are left."""
     from flwr.simulation import run_simulation
 
     app = ServerApp()
@@ -114,8 +115,7 @@ def aggregate_securely(run: Path) -> None:
     @app.main()
     def main(grid: Any, context: Context) -> None:
         legacy = LegacyContext(context=context, config=ServerConfig(num_rounds=ROUNDS), strategy=make_strategy(run))
-        workflow = DefaultWorkflow(fit_workflow=SecAggPlusWorkflow(num_shares=3, reconstruction_threshold=2))
-        workflow(grid, legacy)
+        DefaultWorkflow(fit_workflow=SecAggPlusWorkflow(1.0, float(threshold)))(grid, legacy)
 
     run_simulation(app, ClientApp(client_fn=make_client, mods=[secaggplus_mod]), CLIENTS)
 
