@@ -11,6 +11,7 @@ from fedelect.flower.contributions import Score
 from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.properties import AvailableFunction, check_available
 from fedelect.records import RunHeader, SelectorEntry, create_provenance, library_versions
 from fedelect.records.reader import read_header
 from fedelect.records.run_folder import HEADER_NAME
@@ -40,8 +41,10 @@ class SlotSettings:
     identity: IdentitySource
     names: tuple[str, ...] | None
     enough_updates: int | None = None
+    available: AvailableFunction | None = None
 
     def __post_init__(self) -> None:
+        check_available(self.available)
         if self.start not in get_args(Start):
             raise ConfigurationError(f'start: got {self.start!r}; allowed: "cold" or "warm"')
         if self.start == "cold" and as_int("rounds_per_slot", self.rounds_per_slot) < COLD_ROUNDS:
@@ -241,6 +244,7 @@ def build_run_header(
             "rounds_per_slot": settings.rounds_per_slot,
             "train_quorum": settings.train_quorum,
             **({} if settings.enough_updates is None else {"enough_updates": settings.enough_updates}),
+            **({} if settings.available is None else {"available": _name_function(settings.available)}),
             **description.scenario,
         },
         client_names=names,

@@ -22,6 +22,7 @@ from fedelect.flower.inner import InnerStrategy, read_setting
 from fedelect.flower.nodes import Clients, Directory, IdentitySource, count_nodes
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.properties import AvailableFunction
 from fedelect.flower.rounds import Rounds
 from fedelect.flower.run_loop import EvaluateFunction, RunLoop
 from fedelect.flower.saves import keep_initial_model
@@ -243,6 +244,8 @@ class GoalDirected(AbstractSlotStrategy):
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         enough_updates: Updates after which a round goes on without those still missing, who do not count as failed;
             None waits for all members, up to the `timeout` of `start`.
+        available: Who may be elected: a function of the properties that a node reports (see `introduce`), asked in
+            every slot. Others that are connected are still asked for their opinion.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
         identity: Where clients' names come from; see `fedelect.flower.nodes`.
@@ -274,6 +277,7 @@ class GoalDirected(AbstractSlotStrategy):
         survey_every: int = 1,
         train_quorum: int = 1,
         enough_updates: int | None = None,
+        available: AvailableFunction | None = None,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
         identity: IdentitySource = "auto",
@@ -286,6 +290,7 @@ class GoalDirected(AbstractSlotStrategy):
             start=start,
             train_quorum=train_quorum,
             enough_updates=enough_updates,
+            available=available,
             wait_s=wait_s,
             abandoned_allowed=abandoned_allowed,
             identity=identity,
