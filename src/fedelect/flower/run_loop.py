@@ -210,10 +210,10 @@ class RunLoop:
         return self._place()[1] + 1 if self._cold else server_round
 
     def _open_slot(self, slot: int, arrays: ArrayRecord) -> None:
-        clients, needed, begun = self._rounds.clients, self._source.needed, time.monotonic()
+        clients, needed, begun = self._rounds.clients, self._source.needed(slot), time.monotonic()
         choose = self._filter.filter if self._filter is not None else dict
         there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s, choose=choose)
-        usable = self._backoff.filter(list(there), slot, needed=self._writer.header.budget)
+        usable = self._backoff.filter(list(there), slot, needed=needed)
         if self._writer.header.framework == "da":
             usable = list(there)  # peers elect whom they like
         left_out = tuple(sorted(there.keys() - set(usable)))

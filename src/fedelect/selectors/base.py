@@ -326,7 +326,7 @@ class AbstractSelector(ABC):
         return np.arange(self.clients) if available is None else np.flatnonzero(available)
 
     def _pick_best(self, values: Floats, slot: int, candidates: Ints, count: int | None = None) -> Cohort:
-        """Return the `count` (`size` if None) candidates with the highest of the values (N,); ties by hash of the seed."""
+        """Return the `count` (`size` if None) candidates with the highest values (N,); ties by hash of the seed."""
         size = self.size if count is None else count
         return top_k(values, size, among=candidates, tie_seed=self.seed, slot=slot) if size else ()
 

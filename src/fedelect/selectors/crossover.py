@@ -161,7 +161,7 @@ def member_effects(cohorts: Sequence[Sequence[int]], changes: Floats, *, clients
     if not changes.size:
         return np.zeros(clients)
     members = np.zeros((changes.size, clients))
-    for row, slot in enumerate(np.flatnonzero(known)):
+    for row, slot in enumerate(np.flatnonzero(known).tolist()):
         members[row, cohorts[slot]] = 1.0
     members -= members.mean(axis=0)
     kernel = members @ members.T + _RIDGE * np.eye(changes.size)

@@ -86,7 +86,8 @@ def weighted_mean(total: Floats, weight: Floats) -> Floats:
 def ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, skip: int) -> int:
     """1: the more suspects a cohort has than the one before it, the less the clients outside gain (t < -2.5).
 
-    Cohorts of different sizes are compared by the suspects' share. It can only speak against them: flaws whose harm builds up slowly do not show in a slot.
+    It can only speak against them: flaws whose harm builds up slowly do not show in a slot. In cohorts of different
+    sizes the suspects' shares are compared.
 
     Args:
         suspects: (N,).
