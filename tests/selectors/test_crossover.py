@@ -108,15 +108,15 @@ def test_shares_are_averaged_with_falling_weights() -> None:
 @settings(max_examples=30, deadline=None)
 def test_effects_of_members_are_the_ridge_solution(slots: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    cohorts = np.array([rng.choice(N, K, replace=False) for _ in range(slots)])
+    cohorts = [rng.choice(N, int(rng.integers(1, K + 2)), replace=False).tolist() for _ in range(slots)]
     changes = rng.standard_normal(slots)
     literal: Floats = np.zeros((slots, N))
     for slot, cohort in enumerate(cohorts):
         literal[slot, cohort] = 1.0
     centred = literal - literal.mean(axis=0)
     expected = np.linalg.solve(centred.T @ centred + 3.0 * np.eye(N), centred.T @ (changes - changes.mean()))
-    assert member_effects(cohorts.tolist(), changes, clients=N) == pytest.approx(expected, abs=1e-9)
-    with_unknown = member_effects([*cohorts.tolist(), [0, 1, 2]], np.append(changes, np.nan), clients=N)
+    assert member_effects(cohorts, changes, clients=N) == pytest.approx(expected, abs=1e-9)
+    with_unknown = member_effects([*cohorts, [0, 1, 2]], np.append(changes, np.nan), clients=N)
     assert with_unknown == pytest.approx(expected, abs=1e-9)
 
 
