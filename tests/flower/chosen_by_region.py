@@ -12,6 +12,7 @@ from flwr.simulation import run_simulation
 from fedelect.flower import GoalDirected, introduce
 
 CLIENTS, SLOTS = 6, 4
+REGIONS = ("us", "eu")
 
 
 def budget(slot: int) -> int:
