@@ -106,11 +106,15 @@ class Run:
         return accuracy
 
     def cohorts(self, selector: str) -> Ints:
-        """Return the elected clients, sorted, shape (trials, slots, K); -1 where nobody was elected."""
-        cohorts = np.full((self.header.trials, self.header.slots, self.header.budget), -1, dtype=np.int64)
-        for record in self.records(selector):
-            if record.cohort:
-                cohorts[record.trial, record.slot - 1] = record.cohort
+        """Return the elected clients, sorted, shape (trials, slots, K); -1 where nobody was elected.
+
+        If the size of cohorts changes, K is that of the largest, and smaller ones end in -1.
+        """
+        records = list(self.records(selector))
+        width = max([self.header.budget, *(len(record.cohort) for record in records)])
+        cohorts = np.full((self.header.trials, self.header.slots, width), -1, dtype=np.int64)
+        for record in records:
+            cohorts[record.trial, record.slot - 1, : len(record.cohort)] = record.cohort
         return cohorts
 
     def rows(self) -> Iterator[dict[str, Any]]:

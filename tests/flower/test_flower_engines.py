@@ -22,22 +22,38 @@ def finished_slots(folder: Path) -> int:
     return len(read_run(folder).records) if (folder / "run.json").exists() else 0
 
 
-def test_flowers_simulation_engine_chooses_the_cohorts_that_our_simulator_does(tmp_path: Path) -> None:
-    from tests.flower.same_streams import CONFIG, EXPLORATION, SEED, SLOTS
-
+def run_simulated(module: str, folder: Path, home: Path) -> None:
+    """Run `main(folder)` of a module of these tests, which plays an app on the simulation engine."""
     environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "FLWR_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+        "FLWR_HOME": str(home),
         "FLWR_TELEMETRY_ENABLED": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    code = f"from tests.flower.same_streams import main; main({str(tmp_path / 'flower')!r})"
+    code = f"from tests.flower.{module} import main; main({str(folder)!r})"
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", code], env=environment, cwd=home.parent, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_on_the_simulation_engine_nodes_report_properties_and_more_of_them_train_later(tmp_path: Path) -> None:
+    from tests.flower.chosen_by_region import CLIENTS, budget
+
+    run_simulated("chosen_by_region", tmp_path / "flower", tmp_path / "home")
+    rows = by_slot(tmp_path / "flower")
+    assert [len(row.cohort) for row in rows] == [budget(row.slot) for row in rows] == [1, 1, 2, 2]
+    for row in rows:
+        assert row.available == CLIENTS // 2 and all(client % 2 for client in row.cohort)
+        assert row.opinions is not None and row.opinions.count(0.5) == CLIENTS
+
+
+def test_flowers_simulation_engine_chooses_the_cohorts_that_our_simulator_does(tmp_path: Path) -> None:
+    from tests.flower.same_streams import CONFIG, EXPLORATION, SEED, SLOTS
+
+    run_simulated("same_streams", tmp_path / "flower", tmp_path / "home")
     plan = Plan(
         config=CONFIG,
         framework="fa",

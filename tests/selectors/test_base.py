@@ -378,6 +378,19 @@ def test_updates_of_another_number_of_clients_are_refused() -> None:
         selector.tell(selector.ask(), Feedback(updates=np.zeros((3, 64))))
 
 
+def test_a_selector_that_asks_candidates_does_not_resize() -> None:
+    with pytest.raises(SelectorError, match="Both `resizes` and `asks`"):
+        type("Both", (Asking,), {"resizes": True})
+
+
+@pytest.mark.parametrize(("size", "says"), [(0, "got 0; allowed: 1 to 4"), (5, "got 5"), (1.5, "size must be")])
+def test_a_size_that_cannot_be_is_refused_and_uses_no_slot(size: Any, says: str) -> None:
+    selector = RandomCohort(clients=4, budget=2, seed=1)
+    with pytest.raises(ConfigurationError, match=says):
+        selector.ask(size=size)
+    assert selector.ask(size=3).slot == 1 and len(selector.ask().cohort) == 3
+
+
 def test_candidates_report_extra_signals_only() -> None:
     with pytest.raises(SelectorError, match="asks candidates for 'reward'; they report extra signals only"):
         type("Curious", (Asking,), {"asks": frozenset({"reward"})})

@@ -24,22 +24,27 @@ def signals(slot: int, cohort: list[int], *, updates: bool = False) -> Told:
     opinions = 0.9 - 0.5 * np.exp(-slot / 15) + 0.01 * rng.standard_normal(N)
     opinions[cohort] += 0.03
     loss = np.full(N, np.nan)
-    loss[cohort] = (2.0 * np.exp(-slot / 15) + 0.2) * np.exp(0.1 * rng.standard_normal(K))
+    loss[cohort] = (2.0 * np.exp(-slot / 15) + 0.2) * np.exp(0.1 * rng.standard_normal(len(cohort)))
     told = {"opinions": opinions, "loss": loss}
     if updates:
         rows = np.full((N, UPDATE_SIZE), np.nan)
-        rows[cohort] = 1.0 + 0.5 * rng.standard_normal((K, UPDATE_SIZE))
+        rows[cohort] = 1.0 + 0.5 * rng.standard_normal((len(cohort), UPDATE_SIZE))
         told["updates"] = rows
     return told
 
 
 def play(
-    slots: int, change: Change = lambda *_: None, *, seed: int = 1, updates: bool = False
+    slots: int,
+    change: Change = lambda *_: None,
+    *,
+    seed: int = 1,
+    updates: bool = False,
+    size: Callable[[int], int] = lambda slot: K,
 ) -> tuple[SoundCycle, list[tuple[int, ...]], list[tuple[int, ...]]]:
     """The selector, its cohorts, and who was left out after each slot."""
     selector, cohorts, out = SoundCycle(clients=N, budget=K, seed=seed), [], []
     for slot in range(1, slots + 1):
-        selection = selector.ask()
+        selection = selector.ask(size=size(slot))
         told: dict[str, Any] = signals(slot, list(selection.cohort), updates=updates)
         change(slot, list(selection.cohort), told)
         selector.tell(selection, Feedback(**told))
@@ -76,6 +81,19 @@ def test_clients_that_are_alike_have_equal_turns() -> None:
     _, cohorts, out = play(100)
     assert not any(out)
     assert np.abs(counts(cohorts) - 100 * K / N).max() <= 2  # those on trial make up for turns that they missed
+
+
+def test_cohorts_of_changing_size_give_equal_turns_and_find_those_whose_data_is_not_learnt() -> None:
+    def grow(slot: int) -> int:
+        return 3 + 3 * (slot > 30) + slot % 2
+
+    _, cohorts, out = play(60, size=grow)
+    assert [len(cohort) for cohort in cohorts] == [grow(slot) for slot in range(1, 61)]
+    assert not any(out) and np.ptp(counts(cohorts)) <= 2
+    _, cohorts, out = play(60, not_learnt, size=grow)
+    assert out[-1] == tuple(np.flatnonzero(MINORITY).tolist())
+    last = counts(cohorts[40:])
+    assert last[MINORITY].mean() < 0.25 * last[~MINORITY].mean()
 
 
 def test_clients_whose_data_is_not_learnt_are_left_out() -> None:

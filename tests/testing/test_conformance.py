@@ -217,9 +217,13 @@ class SkipsNothing(Broken):
 
 
 class AsksAnew(Broken, overrides=["ask"]):
-    def ask(self, available: Any = None, *, reports: Feedback | None = None) -> Selection:
+    def ask(self, available: Any = None, *, reports: Feedback | None = None, size: int | None = None) -> Selection:
         self._open = None
         return super().ask(available)
+
+
+class ElectsTheBudget(Broken):
+    resizes = True
 
 
 class StopsAtNan(Broken):
@@ -279,7 +283,7 @@ def test_what_was_not_tried_is_in_the_report(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_selector_is_checked_by_its_name() -> None:
-    assert check_selector("random") == check_selector(_factory(Sound))
+    assert check_selector("random") == check_selector(FACTORIES["RandomCohort"])
 
 
 FAILS_IN = {
@@ -297,6 +301,7 @@ FAILS_IN = {
     ReusesSlots: "abandoned slots are not reused",
     SkipsNothing: "skipped slots are not reused",
     AsksAnew: "an open ask is asked again",
+    ElectsTheBudget: "the size of cohorts may change",
     StopsAtNan: "missing opinions are accepted",
     ReliesOnAnOptionalSignal: "optional signals may be missing",
     RemembersAnOptionalSignal: "optional signals may be missing",

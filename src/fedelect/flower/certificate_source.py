@@ -76,9 +76,8 @@ class CertificateSource:
             edges=self.roster.edges,
         )
 
-    @property
-    def needed(self) -> int:
-        """Number of signatures in a certificate."""
+    def needed(self, slot: int) -> int:
+        """Return the number of signatures in a certificate."""
         return self._server.config.quorum
 
     @property
@@ -124,8 +123,9 @@ class CertificateSource:
         if self._judged == 0 or self.chain.slot > slot:
             return
         there = rounds.clients.locate()
-        if len(there) < self.needed:
-            LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), self.needed)
+        needed = self.needed(slot + 1)
+        if len(there) < needed:
+            LOG.warning("the last model is not judged: %d clients are there and %d must sign", len(there), needed)
             return
         self._hold(slot + 1, model, rounds)
 

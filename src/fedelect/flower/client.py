@@ -1,4 +1,4 @@
-"""Optional parts of a client app, one line each: its own name, and noise on its opinion."""
+"""Optional parts of a client app, one line each: its own name and properties, and noise on its opinion."""
 
 import math
 
@@ -10,6 +10,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.flower.ledger import PrivacyLedger
 from fedelect.flower.nodes import INTRODUCTION, INTRODUCTION_KEY, INTRODUCTION_RECORD
 from fedelect.flower.privacy import EXAMPLES, OpinionPrivacy
+from fedelect.flower.properties import PROPERTIES, PROPERTIES_RECORD, PropertySource, report_properties
 
 NAME_KEYS = ("client", "partition-id")
 """Keys of the node config from which a node takes its name, the first one it has."""
@@ -17,12 +18,19 @@ NAME_KEYS = ("client", "partition-id")
 _REFUSED = 2  # Flower's code for "the client app failed"
 
 
-def introduce(app: ClientApp) -> None:
-    """Let the nodes that run `app` say their name: `client` of their node config, else `partition-id`.
+def introduce(app: ClientApp, *, properties: PropertySource | None = None) -> None:
+    """Let the nodes that run `app` say their name, `client` of their node config, else `partition-id`; and properties.
 
-    Needed only where nodes are not registered with a name. A name is worth as much as the node's word: where clients
-    may lie, use node authentication and registered names.
+    The name is needed only where nodes are not registered with one. Name and properties are worth as much as the
+    node's word: where clients may lie, use node authentication and registered names.
+
+    Args:
+        app: The client app.
+        properties: What the server's `available=` sees of a node: keys of its node config (`["region", "gpu"]`), or a
+            function of the context into a dict of numbers, texts and the like. Nothing else of the config is sent.
     """
+    if isinstance(properties, str):
+        raise ConfigurationError(f"properties: got the text {properties!r}; allowed: a list of keys, [{properties!r}]")
 
     @app.query(INTRODUCTION.partition(".")[2])
     def answer(message: Message, context: Context) -> Message:
@@ -33,6 +41,14 @@ def introduce(app: ClientApp) -> None:
             )
         record = ConfigRecord({INTRODUCTION_KEY: str(name)})
         return Message(RecordDict({INTRODUCTION_RECORD: record}), reply_to=message)
+
+    if properties is None:
+        return
+
+    @app.query(PROPERTIES.partition(".")[2])
+    def report(message: Message, context: Context) -> Message:
+        record = report_properties(properties, context)
+        return Message(RecordDict({PROPERTIES_RECORD: record}), reply_to=message)
 
 
 class PrivateOpinion:

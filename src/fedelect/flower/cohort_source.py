@@ -12,11 +12,12 @@ from flwr.app import ArrayRecord, Message
 
 from fedelect.analytics import OpinionGain, SurveyAverage
 from fedelect.errors import ConfigurationError
+from fedelect.flower.budgets import BudgetSchedule
 from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import LOG, Answers, EarlyStop
 from fedelect.flower.opinions import Opinion, Survey, average_survey, find_opinion, list_metrics, read_survey
 from fedelect.flower.rounds import Rounds, SlotTraining
-from fedelect.flower.settings import OpinionSettings, RunDescription, Start, selector_label
+from fedelect.flower.settings import OpinionSettings, RunDescription, Start, name_function, selector_label
 from fedelect.flower.signals import SignalTracker
 from fedelect.loop import conclude_slot
 from fedelect.records import Signals, from_array
@@ -78,9 +79,8 @@ class CohortSource(Protocol):
     def description(self) -> RunDescription:
         """Description for the run's header."""
 
-    @property
-    def needed(self) -> int:
-        """Fewest connected clients for a slot."""
+    def needed(self, slot: int) -> int:
+        """Return the fewest connected clients for a slot."""
 
     @property
     def sketch_seed(self) -> int | None:
@@ -134,10 +134,18 @@ class SelectorSource:
         selector: The selector.
         opinion_settings: How opinions are read and averaged.
         start: In a "warm" start the selector is told gains (`fedelect.analytics.OpinionGain`), else levels.
+        schedule: Sizes of the cohorts; None for the selector's budget.
     """
 
-    def __init__(self, selector: AbstractSelector, opinion_settings: OpinionSettings, start: Start) -> None:
+    def __init__(
+        self,
+        selector: AbstractSelector,
+        opinion_settings: OpinionSettings,
+        start: Start,
+        schedule: BudgetSchedule | None = None,
+    ) -> None:
         self.selector = selector
+        self._schedule = schedule
         self._settings = opinion_settings
         self._opinion = opinion_settings.opinion  # None until the first replies show which metric it is
         self._judged = False  # whether any opinion has counted yet
@@ -165,13 +173,13 @@ class SelectorSource:
             seed=int(given.get("seed", 0)),
             clients=self.selector.clients,
             budget=self.selector.budget,
-            scenario=self._settings.describe(),
+            scenario=self._settings.describe()
+            | ({} if self._schedule is None else {"budget_function": name_function(self._schedule.function)}),
         )
 
-    @property
-    def needed(self) -> int:
-        """The budget."""
-        return self.selector.budget
+    def needed(self, slot: int) -> int:
+        """Return the size of the cohort."""
+        return self.selector.budget if self._schedule is None else self._schedule.size(slot)
 
     @property
     def sketch_seed(self) -> int | None:
@@ -200,7 +208,7 @@ class SelectorSource:
         available = None if len(there) == self.selector.clients else list(there)
         self._candidates = () if self._gain is None else self.selector.candidates(available) or ()
         if not self._candidates:
-            return self.selector.ask(available)
+            return self.selector.ask(available, size=self.needed(slot))
         LOG.info("slot %d: %d candidates are asked for their loss", slot, len(self._candidates))
         answers = rounds.ask_candidates(slot, model, self._candidates)
         reports: dict[str, Any] = dict(self._signals.read_reports(answers.replies))

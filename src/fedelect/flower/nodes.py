@@ -357,20 +357,36 @@ class Clients:
         parts = [self.list_names(away)] if away else []
         return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
 
-    def wait(self, *, wanted: int, needed: int, wait_s: float) -> dict[ClientId, int]:
+    def wait(
+        self,
+        *,
+        wanted: int,
+        needed: int,
+        wait_s: float,
+        choose: Callable[[dict[ClientId, int]], dict[ClientId, int]] = dict,
+    ) -> dict[ClientId, int]:
         """Return the clients' nodes as soon as `wanted` are connected, or after `wait_s` at least `needed`.
+
+        Args:
+            wanted: Clients to wait for.
+            needed: Clients without which it cannot go on.
+            wait_s: Seconds.
+            choose: Returns those of the connected clients that count.
 
         Raises:
             AvailabilityError: Fewer than `needed` are there when the time is up; the message says who is missing.
         """
         until = time.monotonic() + wait_s
         told = False
-        while len(there := self.locate()) < wanted and (left := until - time.monotonic()) > 0:
+        while len(there := choose(self.locate())) < wanted and (left := until - time.monotonic()) > 0:
             if not told:
                 LOG.info("%d of %d clients are there; waiting up to %g s", len(there), wanted, wait_s)
                 told = True
             time.sleep(min(_LOOK_EVERY_S, left))
-        away = self.missing(there)
+        connected = self.locate()
+        away = self.missing(connected)
+        unfit = sorted(connected.keys() - there.keys())
+        away += f"; connected, but not available: {self.list_names(unfit)}" if unfit else ""
         if len(there) < needed:
             nameless = self._directory.nameless
             advice = f"; nodes without a name: {nameless} ({_REMEDY})" if nameless else ""

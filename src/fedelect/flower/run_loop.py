@@ -19,6 +19,7 @@ from fedelect.flower.cohort_source import CohortSource, SlotOutcome
 from fedelect.flower.exchange import LOG
 from fedelect.flower.inner import remember_state
 from fedelect.flower.open_slot import OpenSlot, make_record, sort_members
+from fedelect.flower.properties import PropertyFilter
 from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.saves import (
     History,
@@ -66,6 +67,8 @@ class RunLoop:
     ) -> None:
         self._settings = settings
         self._cold = settings.start == "cold"
+        available = settings.available
+        self._filter = None if available is None else PropertyFilter(rounds.grid, rounds.clients, available)
         self._source = source
         self._rounds = rounds
         self._writer = writer
@@ -207,9 +210,10 @@ class RunLoop:
         return self._place()[1] + 1 if self._cold else server_round
 
     def _open_slot(self, slot: int, arrays: ArrayRecord) -> None:
-        clients, needed, begun = self._rounds.clients, self._source.needed, time.monotonic()
-        there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s)
-        usable = self._backoff.filter(list(there), slot, needed=self._writer.header.budget)
+        clients, needed, begun = self._rounds.clients, self._source.needed(slot), time.monotonic()
+        choose = self._filter.filter if self._filter is not None else dict
+        there = clients.wait(wanted=needed, needed=needed, wait_s=self._settings.wait_s, choose=choose)
+        usable = self._backoff.filter(list(there), slot, needed=needed)
         if self._writer.header.framework == "da":
             usable = list(there)  # peers elect whom they like
         left_out = tuple(sorted(there.keys() - set(usable)))

@@ -11,6 +11,7 @@ from fedelect.flower.contributions import Score
 from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.opinions import Opinion, check_opinion
 from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.properties import AvailableFunction, check_available
 from fedelect.records import RunHeader, SelectorEntry, create_provenance, library_versions
 from fedelect.records.reader import read_header
 from fedelect.records.run_folder import HEADER_NAME
@@ -40,8 +41,10 @@ class SlotSettings:
     identity: IdentitySource
     names: tuple[str, ...] | None
     enough_updates: int | None = None
+    available: AvailableFunction | None = None
 
     def __post_init__(self) -> None:
+        check_available(self.available)
         if self.start not in get_args(Start):
             raise ConfigurationError(f'start: got {self.start!r}; allowed: "cold" or "warm"')
         if self.start == "cold" and as_int("rounds_per_slot", self.rounds_per_slot) < COLD_ROUNDS:
@@ -68,12 +71,16 @@ class SlotSettings:
 
     def check_fits(self, clients: int, budget: int) -> None:
         """Raise ConfigurationError if the settings do not fit this number of clients and budget."""
-        if self.train_quorum > budget:
-            raise ConfigurationError(f"train_quorum: got {self.train_quorum}; a cohort has {budget} members")
-        if self.enough_updates is not None and self.enough_updates > budget:
-            raise ConfigurationError(f"enough_updates: got {self.enough_updates}; a cohort has {budget} members")
+        self.check_size(budget)
         if self.names is not None and len(self.names) != clients:
             raise ConfigurationError(f"names: got {len(self.names)} names for {clients} clients")
+
+    def check_size(self, size: int) -> None:
+        """Raise ConfigurationError if the settings do not fit a cohort of this size."""
+        if self.train_quorum > size:
+            raise ConfigurationError(f"train_quorum: got {self.train_quorum}; a cohort has {size} members")
+        if self.enough_updates is not None and self.enough_updates > size:
+            raise ConfigurationError(f"enough_updates: got {self.enough_updates}; a cohort has {size} members")
 
     def slots(self, num_rounds: int) -> int:
         """Return the number of slots in `num_rounds` rounds."""
@@ -162,7 +169,7 @@ class OpinionSettings:
     def describe(self) -> dict[str, Any]:
         """Return the description for the run's header."""
         opinion, privacy = self.opinion, self.privacy
-        named = "auto" if opinion is None else opinion if isinstance(opinion, str) else _name_function(opinion)
+        named = "auto" if opinion is None else opinion if isinstance(opinion, str) else name_function(opinion)
         return {
             "opinion": named,
             "average": self.average,
@@ -174,11 +181,12 @@ class OpinionSettings:
             "privacy": None
             if privacy is None
             else {"epsilon": privacy.epsilon, "delta": privacy.delta, "releases": privacy.releases},
-            **({} if self.score is None else {"score": _name_function(self.score)}),
+            **({} if self.score is None else {"score": name_function(self.score)}),
         }
 
 
-def _name_function(function: object) -> str:
+def name_function(function: object) -> str:
+    """Return the name of a user's function, for the run's header."""
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
@@ -193,7 +201,7 @@ class RunDescription:
         framework: "fa" or "da".
         seed: Its seed.
         clients: N.
-        budget: K.
+        budget: K, of the first slot if it changes.
         scenario: Other values that identify the run, plain.
         edges: The clients' links, if they elect along them.
     """
@@ -241,6 +249,7 @@ def build_run_header(
             "rounds_per_slot": settings.rounds_per_slot,
             "train_quorum": settings.train_quorum,
             **({} if settings.enough_updates is None else {"enough_updates": settings.enough_updates}),
+            **({} if settings.available is None else {"available": name_function(settings.available)}),
             **description.scenario,
         },
         client_names=names,

@@ -13,6 +13,7 @@ from flwr.serverapp.strategy import Result, Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
+from fedelect.flower.budgets import BudgetFunction, check_resizes, read_budget
 from fedelect.flower.checks import ASKED, check_selector, check_strategy, new_run_folder
 from fedelect.flower.cohort_source import CohortSource, SelectorSource
 from fedelect.flower.contributions import Score
@@ -22,6 +23,7 @@ from fedelect.flower.inner import InnerStrategy, read_setting
 from fedelect.flower.nodes import Clients, Directory, IdentitySource, count_nodes
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.privacy import OpinionPrivacy
+from fedelect.flower.properties import AvailableFunction
 from fedelect.flower.rounds import Rounds
 from fedelect.flower.run_loop import EvaluateFunction, RunLoop
 from fedelect.flower.saves import keep_initial_model
@@ -76,8 +78,14 @@ class AbstractSlotStrategy(Strategy):
             raise ConfigurationError("the selector is made when the strategy starts, for the clients that are there")
         return self._known_source
 
-    def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
-        """Make what depends on the clients that are there; `stored` is the header of a run that is continued."""
+    def _prepare(self, directory: Directory, stored: RunHeader | None, slots: int) -> None:
+        """Make what depends on the clients that are there.
+
+        Args:
+            directory: Their names.
+            stored: The header of a run that is continued.
+            slots: Number of slots, those that are played already included.
+        """
 
     def summary(self) -> None:
         """Log what the run is, and the inner strategy's own summary."""
@@ -127,7 +135,7 @@ class AbstractSlotStrategy(Strategy):
         run = self._run or new_run_folder()
         stored = read_stored_header(run)
         directory = Directory(grid, self._settings.identity)
-        self._prepare(directory, stored)
+        self._prepare(directory, stored, slots)
         LOG.info("Starting %s:", type(self).__name__)
         self._log_run()
         description = self._source.description
@@ -137,7 +145,7 @@ class AbstractSlotStrategy(Strategy):
             self._settings.names or (stored and stored.client_names) or (),
         )
         if stored is None:
-            self._wait_for_all(clients)
+            self._wait_for_all(clients, 1)
             names = clients.names if len(clients.names) == clients.count else None
         else:
             names = self._settings.names or stored.client_names
@@ -169,7 +177,7 @@ class AbstractSlotStrategy(Strategy):
         with open_run(run, header, extend=True, on_slot=self._on_slot) as writer:
             loop = RunLoop(self._settings, self._source, rounds, writer, evaluate_fn)
             if stored is not None and loop.slot < slots:
-                self._wait_for_all(clients)
+                self._wait_for_all(clients, loop.slot + 1)
             initial = keep_initial_model(run, initial_arrays, slot=loop.slot)
             try:
                 result = loop.play(initial, begin)
@@ -184,9 +192,10 @@ class AbstractSlotStrategy(Strategy):
     def _check_slots(self, slots: int) -> None:
         """Raise ConfigurationError if this number of slots cannot be played."""
 
-    def _wait_for_all(self, clients: Clients) -> None:
-        expected = min(self._expected or clients.count, clients.count)
-        clients.wait(wanted=expected, needed=self._source.needed, wait_s=self._settings.wait_s)
+    def _wait_for_all(self, clients: Clients, slot: int) -> None:
+        needed = self._source.needed(slot)
+        expected = max(needed, min(self._expected or clients.count, clients.count))
+        clients.wait(wanted=expected, needed=needed, wait_s=self._settings.wait_s)
 
     def configure_train(self, *args: object, **kwargs: object) -> NoReturn:
         """Refused: whole slots are played, by `start`."""
@@ -214,7 +223,8 @@ class GoalDirected(AbstractSlotStrategy):
             start its state goes on and is saved with the run.
         selector: The selector, made for the number of clients and the budget. None takes the recommended one for the
             clients that are there at the start (`fedelect.selectors.recommended`); it needs `budget`.
-        budget: K, the clients that train in a slot; with `selector=None` only.
+        budget: K, the clients that train in a slot; with `selector=None` only. Or a function of the slot (from 1) into
+            K, also with a selector that takes any size (its `resizes` is true) and was made for the K of slot 1.
         clients: N, the most clients that may ever take part; with `selector=None` only. By default twice those that
             are there at the start, so that others may join.
         seed: Seed of the recommended selector.
@@ -243,6 +253,8 @@ class GoalDirected(AbstractSlotStrategy):
         train_quorum: Members whose update is needed in each round; with fewer the slot is abandoned.
         enough_updates: Updates after which a round goes on without those still missing, who do not count as failed;
             None waits for all members, up to the `timeout` of `start`.
+        available: Who may be elected: a function of the properties that a node reports (see `introduce`), asked in
+            every slot. Others that are connected are still asked for their opinion.
         wait_s: How long to wait for clients: for all of them at the start, for enough before a slot.
         abandoned_allowed: How many slots in a row may be abandoned before the run is stopped.
         identity: Where clients' names come from; see `fedelect.flower.nodes`.
@@ -258,7 +270,7 @@ class GoalDirected(AbstractSlotStrategy):
         strategy: Strategy,
         *,
         selector: AbstractSelector | None = None,
-        budget: int | None = None,
+        budget: int | BudgetFunction | None = None,
         clients: int | None = None,
         seed: int = 1,
         rounds_per_slot: int = 1,
@@ -274,6 +286,7 @@ class GoalDirected(AbstractSlotStrategy):
         survey_every: int = 1,
         train_quorum: int = 1,
         enough_updates: int | None = None,
+        available: AvailableFunction | None = None,
         wait_s: float = 300.0,
         abandoned_allowed: int = 3,
         identity: IdentitySource = "auto",
@@ -286,6 +299,7 @@ class GoalDirected(AbstractSlotStrategy):
             start=start,
             train_quorum=train_quorum,
             enough_updates=enough_updates,
+            available=available,
             wait_s=wait_s,
             abandoned_allowed=abandoned_allowed,
             identity=identity,
@@ -302,44 +316,56 @@ class GoalDirected(AbstractSlotStrategy):
             loss=loss,
             score=score,
         )
+        first, self._schedule = read_budget(budget)
         if selector is None:
-            if budget is None:
+            if first is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
-            self._auto: _AutoSelector | None = _AutoSelector(as_int("budget", budget), clients, as_int("seed", seed))
+            if self._schedule is not None and start == "cold":
+                check_resizes(None)
+            self._auto: _AutoSelector | None = _AutoSelector(first, clients, as_int("seed", seed))
             super().__init__(strategy, settings, None, run, on_slot)
-            check_cohort_fits(strategy, [self._auto.budget], enough=enough_updates)
+            check_cohort_fits(strategy, [first], enough=enough_updates)
             return
-        if budget is not None or clients is not None:
+        if clients is not None or (budget is not None and self._schedule is None):
             raise ConfigurationError("`budget` and `clients` are the selector's own; leave them out, or the selector")
         self._auto = None
         check_selector(selector, privacy, scored=score is not None)
+        if self._schedule is not None:
+            check_resizes(selector)
+            if selector.budget != first:
+                raise ConfigurationError(
+                    f"budget= returned {first} for slot 1, and the selector was made for {selector.budget}; make it "
+                    f"with budget={first}"
+                )
         if selector.needs & ASKED and survey is None and read_setting(strategy, "fraction_evaluate", 1.0) == 0.0:
             raise ConfigurationError(
                 f"{type(selector).__name__} needs the clients' opinions, and the strategy's fraction_evaluate is 0; "
                 f"give survey=, the number of clients to ask, or a fraction_evaluate above 0"
             )
-        super().__init__(strategy, settings, SelectorSource(selector, self._opinion_settings, start), run, on_slot)
+        source = SelectorSource(selector, self._opinion_settings, start, self._schedule)
+        super().__init__(strategy, settings, source, run, on_slot)
 
-    def _prepare(self, directory: Directory, stored: RunHeader | None) -> None:
-        if self._auto is None:
-            return
+    def _prepare(self, directory: Directory, stored: RunHeader | None, slots: int) -> None:
+        if self._auto is not None:
+            self._make_selector(self._auto, directory, stored)
+        if self._schedule is not None:
+            self._schedule.check_clients(slots, self._source.description.clients)
+
+    def _make_selector(self, auto: "_AutoSelector", directory: Directory, stored: RunHeader | None) -> None:
         if stored is not None:
-            clients, self._expected = stored.clients, self._auto.budget
+            clients, self._expected = stored.clients, auto.budget
         else:
             names = self._settings.names
-            needed, wait_s = self._auto.budget, self._settings.wait_s
+            needed, wait_s = auto.budget, self._settings.wait_s
             self._expected = count_nodes(directory, needed=needed, wait_s=wait_s) if names is None else len(names)
-            clients = self._auto.clients or (2 * self._expected if names is None else len(names))
+            clients = auto.clients or (2 * self._expected if names is None else len(names))
         start = self._settings.start
         asked = self._opinion_settings.survey is not None or read_setting(self._strategy, "fraction_evaluate", 1.0) > 0
         signals = ("opinions",) if asked and self._opinion_settings.privacy is None else ()
-        selector = recommended(
-            clients=clients, budget=self._auto.budget, seed=self._auto.seed, start=start, signals=signals
-        )
+        selector = recommended(clients=clients, budget=auto.budget, seed=auto.seed, start=start, signals=signals)
         LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
-        source = SelectorSource(selector, self._opinion_settings, start)
         self._settings.check_fits(clients, selector.budget)
-        self._known_source = source
+        self._known_source = SelectorSource(selector, self._opinion_settings, start, self._schedule)
 
     @property
     def selector(self) -> AbstractSelector:
@@ -360,6 +386,11 @@ class GoalDirected(AbstractSlotStrategy):
 
     def _check_slots(self, slots: int) -> None:
         self._opinion_settings.check_slots(slots)
+        if self._schedule is not None:
+            sizes = self._schedule.sizes(slots)
+            self._settings.check_size(min(sizes))
+            check_cohort_fits(self._strategy, sizes, enough=self._settings.enough_updates)
+            LOG.info("from %d to %d clients train in a slot", min(sizes), max(sizes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         framework: "fa" (the average reaches the server) or "da" (the clients elect among themselves).
         seed: The one seed of the run.
         clients: N, how many clients there are.
-        budget: K, how many train in a slot.
+        budget: K, how many train in a slot; in the first one, if that changes (`resized`).
         slots: T, how many slots each trial has.
         trials: How many Monte Carlo trials there are.
         selectors: The selectors compared, with unique labels.
@@ -273,6 +273,11 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def labels(self) -> tuple[str, ...]:
         """The selectors' labels, in the order of the header."""
         return tuple(entry.label for entry in self.selectors)
+
+    @property
+    def resized(self) -> bool:
+        """Whether the number of clients that train changes from slot to slot (`budget=` a function, on Flower)."""
+        return "budget_function" in self.scenario
 
     @property
     def planned(self) -> int:

@@ -222,7 +222,8 @@ def _title(run: RunTable) -> str:
     name = header.scenario.get("name", header.source)
     state = "" if run.recorded == header.planned else f", {run.recorded} of {header.planned} records so far"
     return (
-        f"{name}, FL&{header.framework.upper()}: {header.budget} of {header.clients} clients, "
+        f"{name}, FL&{header.framework.upper()}: {header.budget}{' (changing)' if header.resized else ''} of "
+        f"{header.clients} clients, "
         f"{count(header.slots, 'slot')}, {count(header.trials, 'trial')}{state}"
     )
 

@@ -53,8 +53,9 @@ def _facts(world: World, *, named: bool, live: bool) -> str:
     loops = "; ".join(
         (f"{one.run.name} is " if several else "") + _LOOPS[one.run.header.framework] for one in world.analyses
     )
+    budget = f"{header.budget:,} (changing)" if header.resized else f"{header.budget:,}"
     text = (
-        f"{count(header.clients, 'client')}{flaws}; {header.budget:,} train in each of "
+        f"{count(header.clients, 'client')}{flaws}; {budget} train in each of "
         f"{count(header.slots, 'slot')}; {count(header.trials, 'trial')}. {_SOURCES[header.source]}. {loops}."
     )
     name = f"<strong>{escape(world.name)}</strong>: " if named else ""

@@ -65,6 +65,8 @@ def _check_signals(kind: "type[AbstractSelector]") -> None:
     unfit = sorted(kind.asks - EXTRA_SIGNALS.keys())
     if unfit:
         raise SelectorError(f"{kind.__name__} asks candidates for {unfit[0]!r}; they report extra signals only")
+    if kind.resizes and kind.asks:
+        raise SelectorError(f"{kind.__name__} `resizes` and `asks`; its candidates would be for the wrong size")
     both = sorted(kind.needs & kind.uses)
     if both:
         raise SelectorError(
@@ -110,6 +112,7 @@ class AbstractSelector(ABC):
     - `initial_arrays`: name -> initial value of each per-client array.
     - `advice`: one line on when to choose it.
     - `version`: raised when the meaning of the saved state changes.
+    - `resizes`: whether `ask` takes a `size` other than the budget; `_choose` then elects `self.size` clients.
     - `symmetric`: whether renaming the clients changes nothing but the names (in distribution).
 
     Args:
@@ -120,6 +123,7 @@ class AbstractSelector(ABC):
     Attributes:
         clients: N.
         budget: K.
+        size: Size of the cohort that is or was last asked for: K, unless `ask` was given another.
         seed: As given.
         parameters: The constructor's arguments as JSON-able values.
         arrays: name -> (N,) float64.
@@ -131,6 +135,7 @@ class AbstractSelector(ABC):
     initial_arrays: ClassVar[Mapping[str, float]] = {}
     advice: ClassVar[str] = ""
     version: ClassVar[int] = 1
+    resizes: bool = False
     symmetric: bool = True
 
     parameters: dict[str, Any]
@@ -156,6 +161,7 @@ class AbstractSelector(ABC):
         self.budget = as_int("budget", budget)
         self.seed = as_int("seed", seed)
         check_budget(self.clients, self.budget)
+        self.size = self.budget
         self.arrays: dict[str, Floats] = {
             name: np.full(self.clients, first, dtype=np.float64) for name, first in self.initial_arrays.items()
         }
@@ -174,26 +180,35 @@ class AbstractSelector(ABC):
         """
         if self._open is not None or not self.asks:
             return None
-        mask = self._mask(available)
+        mask = self._mask(available, self.budget)
         proposed = self._propose(self._slot + 1, mask)
         if proposed is not None:
             self._check_cohort(proposed, mask, proposed=True)
         return proposed
 
-    def ask(self, available: Iterable[int] | None = None, *, reports: Feedback | None = None) -> Selection:
+    def ask(
+        self,
+        available: Iterable[int] | None = None,
+        *,
+        reports: Feedback | None = None,
+        size: int | None = None,
+    ) -> Selection:
         """Choose the cohort of the next slot; return the open selection again if there is one.
 
         Args:
-            available: Numbers of the available clients, at least `budget` of them; None means all.
+            available: Numbers of the available clients, at least as many as are elected; None means all.
             reports: What the `candidates` reported; nan for all others and for those that did not answer. A signal
                 in `needs` that was reported need not be told after the slot. None: nobody was asked.
+            size: How many to elect; None means `budget`. Another number is refused unless the selector `resizes`.
         """
         if self._open is not None:
             return self._open
-        mask = self._mask(available)
+        size = self._read_size(size)
+        mask = self._mask(available, size)
         slot = self._slot + 1
         if reports is not None:
             self._check_sizes(reports, "ask() takes reports as a Feedback")
+        self.size = size
         try:
             if reports is None:
                 cohort, indices = self._choose(slot, mask)
@@ -267,6 +282,7 @@ class AbstractSelector(ABC):
                 raise ValueError(f"slot {selector._slot}")
             if state["open"] is not None:
                 cohort = as_cohort(state["open"]["cohort"], clients=selector.clients)
+                selector.size = selector._read_size(len(cohort))
                 selector._check_cohort(cohort, None)
                 selector._open = Selection(selector._slot, cohort, tuple(map(float, state["open"]["indices"])))
                 selector._reported = cls.asks & frozenset(state["open"].get("reported", ()))
@@ -310,8 +326,8 @@ class AbstractSelector(ABC):
         return np.arange(self.clients) if available is None else np.flatnonzero(available)
 
     def _pick_best(self, values: Floats, slot: int, candidates: Ints, count: int | None = None) -> Cohort:
-        """Return the `count` (K if None) candidates with the highest of the values (N,); ties by hash of the seed."""
-        size = self.budget if count is None else count
+        """Return the `count` (`size` if None) candidates with the highest values (N,); ties by hash of the seed."""
+        size = self.size if count is None else count
         return top_k(values, size, among=candidates, tie_seed=self.seed, slot=slot) if size else ()
 
     def _pick_random(self, slot: int, candidates: Ints, count: int, name: str = "random") -> list[int]:
@@ -359,13 +375,13 @@ class AbstractSelector(ABC):
     def _check_cohort(self, cohort: Cohort, available: Available, *, proposed: bool = False) -> None:
         """Raise SelectorError unless `cohort` is a sorted tuple of distinct available clients, plain ints.
 
-        There must be `budget` of them, or, if only `proposed` as candidates, at least one.
+        There must be `size` of them, or, if only `proposed` as candidates, at least one.
         """
-        plain = type(cohort) is tuple and set(map(type, cohort)) == {int} and (proposed or len(cohort) == self.budget)
+        plain = type(cohort) is tuple and set(map(type, cohort)) == {int} and (proposed or len(cohort) == self.size)
         sound = plain and list(cohort) == sorted(set(cohort)) and cohort[0] >= 0 and cohort[-1] < self.clients
         if not sound or (available is not None and not available[list(cohort)].all()):
             did, what = ("proposed", "candidates are a") if proposed else ("elected", "a cohort is a")
-            count = "" if proposed else f"{self.budget} "
+            count = "" if proposed else f"{self.size} "
             raise SelectorError(
                 f"{type(self).__name__} {did} {cohort!r}; {what} sorted tuple of {count}distinct "
                 f"clients (plain ints) out of those available in 0..{self.clients - 1}"
@@ -382,7 +398,20 @@ class AbstractSelector(ABC):
                 f"{self._open.slot}, cohort {list(self._open.cohort)}); answer that one"
             )
 
-    def _mask(self, available: Iterable[int] | None) -> Available:
+    def _read_size(self, size: int | None) -> int:
+        """Return how many to elect; ConfigurationError if the selector cannot elect as many."""
+        if size is None or size == self.budget:
+            return self.budget
+        if not self.resizes:
+            raise ConfigurationError(
+                f"size: got {size!r}; {type(self).__name__} elects {self.budget} clients in every slot; leave it out, "
+                f"or take a selector that `resizes`"
+            )
+        if not 1 <= as_int("size", size) <= self.clients:
+            raise ConfigurationError(f"size: got {size}; allowed: 1 to {self.clients}, the number of clients")
+        return size
+
+    def _mask(self, available: Iterable[int] | None, size: int) -> Available:
         if available is None:
             return None
         if not isinstance(available, Iterable):
@@ -397,9 +426,9 @@ class AbstractSelector(ABC):
         mask = np.zeros(self.clients, dtype=np.bool_)
         mask[numbers.astype(np.int64)] = True
         count = int(np.count_nonzero(mask))
-        if count < self.budget:
+        if count < size:
             raise AvailabilityError(
-                f"{count} of {self.clients} clients are available but a cohort takes {self.budget}; "
+                f"{count} of {self.clients} clients are available but a cohort takes {size}; "
                 f"wait for more, or lower the budget"
             )
         return mask

@@ -43,18 +43,19 @@ class RandomCohort(AbstractSelector):
     """A uniformly random cohort in every slot, or one of the predefined `cohorts`."""
 
     advice: ClassVar[str] = "You want the usual baseline, or have no signal."
+    resizes = True  # not with predefined cohorts
 
     def __init__(self, *, clients: int, budget: int, seed: int, cohorts: Sequence[Iterable[int]] | None = None) -> None:
         sets = None if cohorts is None else _check_cohorts(cohorts, clients, budget)
         super().__init__(clients=clients, budget=budget, seed=seed)
         self.parameters["cohorts"] = self._cohorts = sets
-        self.symmetric = cohorts is None
+        self.symmetric = self.resizes = cohorts is None
 
     def _choose(self, slot: int, available: Available) -> Choice:
         rng = stream(self.seed, "random-cohort", slot)
         if self._cohorts is None:
             pool = self.clients if available is None else np.flatnonzero(available)
-            return tuple(sorted(rng.choice(pool, self.budget, replace=False).tolist())), ()
+            return tuple(sorted(rng.choice(pool, self.size, replace=False).tolist())), ()
         order = [self._cohorts[i] for i in rng.permutation(len(self._cohorts))]
         return _first_available(order, available, seed=self.seed, slot=slot), ()
 
@@ -71,6 +72,7 @@ class RandomAmong(AbstractSelector):
     """
 
     advice: ClassVar[str] = "You know which clients are good, and want an upper baseline."
+    resizes = True
     symmetric = False
 
     def __init__(self, *, clients: int, budget: int, seed: int, among: Iterable[int]) -> None:
@@ -84,9 +86,9 @@ class RandomAmong(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         rng = stream(self.seed, "random-cohort", slot)
         pool = self._among if available is None else self._among[available[self._among]]
-        first = rng.choice(pool, min(self.budget, pool.size), replace=False)
+        first = rng.choice(pool, min(self.size, pool.size), replace=False)
         others = np.setdiff1d(self._candidates(available), pool)
-        second = rng.choice(others, self.budget - first.size, replace=False)
+        second = rng.choice(others, self.size - first.size, replace=False)
         return tuple(sorted([*first.tolist(), *second.tolist()])), ()
 
 
@@ -132,6 +134,7 @@ class ShuffledCycle(AbstractSelector):
     """
 
     advice: ClassVar[str] = "Nothing is known about the clients: as random, but everybody trains equally often."
+    resizes = True
     initial_arrays: ClassVar[Mapping[str, float]] = {"elected": 0.0}  # in this cycle: 1, else 0
 
     def __init__(self, *, clients: int, budget: int, seed: int) -> None:
@@ -141,9 +144,9 @@ class ShuffledCycle(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         candidates = self._candidates(available)
         waiting = candidates[self.arrays["elected"][candidates] == 0.0]
-        first = self._shuffle(waiting, self._cycle)[: self.budget]
+        first = self._shuffle(waiting, self._cycle)[: self.size]
         others = np.setdiff1d(candidates, first)
-        second = self._shuffle(others, self._cycle + 1)[: self.budget - first.size]
+        second = self._shuffle(others, self._cycle + 1)[: self.size - first.size]
         return tuple(sorted([*first.tolist(), *second.tolist()])), ()
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:

@@ -8,7 +8,7 @@ the group is in, so that the trend speaks for it. With more blocks a parabola ta
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -148,20 +148,21 @@ def share_effect(means: Floats, shares: Floats, *, bends: bool) -> tuple[float, 
     return slope, slope / math.sqrt(variance / power + 1e-18)
 
 
-def member_effects(cohorts: Ints, changes: Floats, *, clients: int) -> Floats:
+def member_effects(cohorts: Sequence[Sequence[int]], changes: Floats, *, clients: int) -> Floats:
     """(N,) estimated effect of each client's training on the average opinion of others, by ridge regression.
 
     Args:
-        cohorts: (T, K).
+        cohorts: T cohorts.
         changes: (T,) of the average opinion in these slots; nan where it is not known.
         clients: N.
     """
     known = ~np.isnan(changes)
-    cohorts, changes = cohorts[known], changes[known]
+    changes = changes[known]
     if not changes.size:
         return np.zeros(clients)
     members = np.zeros((changes.size, clients))
-    np.put_along_axis(members, cohorts, 1.0, axis=1)
+    for row, slot in enumerate(np.flatnonzero(known).tolist()):
+        members[row, cohorts[slot]] = 1.0
     members -= members.mean(axis=0)
     kernel = members @ members.T + _RIDGE * np.eye(changes.size)
     effects: Floats = members.T @ np.linalg.solve(kernel, changes - changes.mean())

@@ -68,7 +68,8 @@ class SoundCycle(AbstractSelector):
     """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
 
     advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
+    resizes = True
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
     initial_arrays: ClassVar[Mapping[str, float]] = {
@@ -118,10 +119,10 @@ class SoundCycle(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         candidates, resting = self._candidates(available), self._resting(slot)
         free = (self.arrays["turn"] == 0.0) & ~resting
-        first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.budget]
+        first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.size]
         others = self._shuffle(np.setdiff1d(candidates, first), slot, "others")
         others = others[np.lexsort((resting[others], self.arrays["wait"][others]))]  # those left out come last
-        return tuple(sorted([*first.tolist(), *others[: self.budget - first.size].tolist()])), ()
+        return tuple(sorted([*first.tolist(), *others[: self.size - first.size].tolist()])), ()
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         members = np.array(selection.cohort)
@@ -249,7 +250,7 @@ class SoundCycle(AbstractSelector):
     def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
         """Leave out the suspects if the witnesses say so, and those whose updates are worthless; let others return."""
         arrays = self.arrays
-        cycle = math.ceil(self.clients / self.budget)
+        cycle = math.ceil(self.clients / len(cohorts[-1]))
         if slot % math.ceil(cycle / 10):  # where a cycle is long, a verdict in each tenth of it is enough
             return
         out = arrays["out"] > 0.0
@@ -276,7 +277,7 @@ class SoundCycle(AbstractSelector):
         if not 0 < np.count_nonzero(suspects) <= self.clients / 2:
             return nobody
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
-        skip = math.ceil(self.clients / self.budget) if len(cohorts) <= MEMORY else 0
+        skip = math.ceil(self.clients / len(cohorts[0])) if len(cohorts) <= MEMORY else 0
         gains = ask_gains(arrays, suspects, others)
         points = (
             ask_losses(arrays, suspects, others)
@@ -300,7 +301,7 @@ class SoundCycle(AbstractSelector):
             return
         for name in ("banned", "out"):
             arrays[name][due] = 0.0
-        cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / self.budget)
+        cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / len(self._cohorts[-1]))
         self._trial = CrossoverTrial(group, arrays["outside"], start=slot + 1, cycle=cycle)
 
     def _most_suspicious(self, slot: int) -> Mask | None:
@@ -314,12 +315,12 @@ class SoundCycle(AbstractSelector):
         if channels is None:
             return None
         count = int(np.count_nonzero(inside))
-        size = min(round(TRIED * count), self.clients // 2 - (self.clients - count), count - self.budget)
+        size = min(round(TRIED * count), self.clients // 2 - (self.clients - count), count - len(self._cohorts[-1]))
         known = arrays["gains"] > 0.0
         free = self._shuffle(np.flatnonzero(inside & known & (arrays["rest"] == 0.0)), slot, "trial")
         if size < 1 or free.size < size:
             return None
-        effects = member_effects(np.array(self._cohorts), np.array(self._changes), clients=self.clients)
+        effects = member_effects(self._cohorts, np.array(self._changes), clients=self.clients)
         after = weighted_mean(arrays["after"], arrays["gains"])
         evidence = channels[0].sum(axis=0) + score(-effects, known) + score(-after, known)
         group = np.zeros(self.clients, dtype=np.bool_)
@@ -371,7 +372,8 @@ class SoundCycle(AbstractSelector):
     def _memory(self) -> dict[str, Any]:
         return {
             "told": len(self._changes),
-            "cohorts": pack(np.array(self._cohorts, dtype=np.int64), "<i8"),
+            "sizes": pack(np.array([len(cohort) for cohort in self._cohorts], dtype=np.int64), "<i8"),
+            "cohorts": pack(np.array([one for cohort in self._cohorts for one in cohort], dtype=np.int64), "<i8"),
             "changes": pack(np.array(self._changes), "<f8"),
             "levels": pack(np.array([self._loss_level, self._usual_gain]), "<f8"),
             "trial": None if self._trial is None else self._trial.state(),
@@ -381,8 +383,11 @@ class SoundCycle(AbstractSelector):
 
     def _recall(self, memory: dict[str, Any]) -> None:
         told = as_int("told", memory["told"])
-        cohorts = unpack(memory["cohorts"], "<i8", size=told * self.budget, what="cohorts")
-        self._cohorts = cohorts.reshape(told, self.budget).tolist()
+        sizes = unpack(memory["sizes"], "<i8", size=told, what="sizes")
+        if (sizes < 1).any():
+            raise ValueError(f"sizes of cohorts: {sizes.tolist()}")
+        cohorts = unpack(memory["cohorts"], "<i8", size=int(sizes.sum()), what="cohorts")
+        self._cohorts = [cohorts[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
         self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
         trial = memory["trial"]

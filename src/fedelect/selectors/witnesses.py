@@ -86,7 +86,8 @@ def weighted_mean(total: Floats, weight: Floats) -> Floats:
 def ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, skip: int) -> int:
     """1: the more suspects a cohort has than the one before it, the less the clients outside gain (t < -2.5).
 
-    It can only speak against them: flaws whose harm builds up slowly do not show in a slot.
+    It can only speak against them: flaws whose harm builds up slowly do not show in a slot. In cohorts of different
+    sizes the suspects' shares are compared.
 
     Args:
         suspects: (N,).
@@ -94,7 +95,8 @@ def ask_goal(suspects: Mask, cohorts: list[list[int]], changes: list[float], *, 
         changes: The mean change of opinion outside each of them and the one before; nan where nobody is known.
         skip: Slots at the beginning that do not count; the model changes too fast.
     """
-    counts = suspects[np.array(cohorts)].sum(axis=1).astype(np.float64)
+    sizes = np.array([len(cohort) for cohort in cohorts])
+    counts = np.array([np.count_nonzero(suspects[cohort]) for cohort in cohorts]) * (sizes.mean() / sizes)
     more, gained = np.diff(counts)[skip:], np.array(changes[1:])[skip:]
     known = ~np.isnan(gained)
     more, gained = more[known], gained[known]

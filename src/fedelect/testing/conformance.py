@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedelect.errors import AvailabilityError, FeedbackError, StaleSelectionError
+from fedelect.errors import AvailabilityError, ConfigurationError, FeedbackError, StaleSelectionError
 from fedelect.seeds import stream
 from fedelect.selectors import AbstractSelector, SelectorSpec
 from fedelect.testing.requirements import ConformanceError, require, require_cohort, require_refusal, through_json
@@ -87,6 +87,7 @@ def selector_checks() -> list[Check]:
         check_optional_signals_may_be_missing,
         check_only_available_clients_are_chosen,
         check_candidates_may_report_before_an_ask,
+        check_the_size_of_cohorts_may_change,
         check_abandoned_slots_are_not_reused,
         check_skipped_slots_are_not_reused,
         check_inputs_are_not_aliased,
@@ -308,6 +309,35 @@ def check_candidates_may_report_before_an_ask(factory: Factory) -> str:
         selector.tell(selection, _only(told, noisy_feedback(selection, CLIENTS)))
     asked = " and ".join(sorted(selector.asks))
     return f"Candidates: in {SLOTS} slots they report {asked} before the ask, some silent, in some slots nobody asked."
+
+
+@_name_errors
+def check_the_size_of_cohorts_may_change(factory: Factory) -> str:
+    """A selector that `resizes` elects as many as it is asked for, and goes on exactly; another refuses."""
+    selector = _build(factory, CLIENTS, BUDGET, seed=5)
+    sizes = (0, CLIENTS + 1) if selector.resizes else (BUDGET - 1, BUDGET + 1)
+    for size in sizes:
+        refused = f"an ask for {size} of {CLIENTS} clients"
+        require_refusal(selector, ConfigurationError, lambda size=size: selector.ask(size=size), refused)  # type: ignore[misc]
+    require(len(selector.ask(size=BUDGET).cohort) == BUDGET, "an ask for the budget's size was not answered")
+    if not selector.resizes:
+        return "Sizes: another size than the budget is refused, for it does not say `resizes`."
+    selector.abandon(selector.ask())
+    for slot in range(2, SLOTS + 1):
+        rng = stream(5, "conformance-sizes", slot)
+        size = int(rng.integers(1, CLIENTS + 1))
+        there = rng.permutation(CLIENTS)[: int(rng.integers(size, CLIENTS + 1))].tolist()
+        twin = type(selector).restore(through_json(selector.state()))
+        selection = selector.ask(there, size=size)
+        require_cohort(selection.cohort, CLIENTS, size)
+        require(set(selection.cohort) <= set(there), f"cohort {selection.cohort} is not available: {there}")
+        require(twin.ask(there, size=size) == selection, "a restored selector elected another cohort")
+        selector = type(selector).restore(through_json(selector.state()))  # with the selection open
+        if slot % 5:
+            selector.tell(selection, noisy_feedback(selection, CLIENTS))
+        else:
+            selector.abandon(selection)
+    return f"Sizes: from 1 to {CLIENTS} clients, drawn anew in each of {SLOTS} slots, saved and restored between."
 
 
 @_name_errors
