@@ -18,7 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("1.24.0", "1.38.0", "1.42.0")
-TESTS = [f"tests/flower/test_{name}.py" for name in ("goal_directed", "like_flower", "nodes", "failures", "resume")]
+TESTS = [
+    f"tests/flower/test_{name}.py" for name in ("goal_directed", "like_flower", "nodes", "failures", "resume", "legacy")
+]
 TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 
 

@@ -36,7 +36,8 @@ def check_legacy_fits(strategy: LegacyStrategy, budget: int) -> None:
     for one in list_strategies(strategy):
         if _is_a(one, "FedXgbNnAvg", legacy):
             raise ConfigurationError(
-                "FedXgbNnAvg does not fit: its models are pairs and not flwr.common.Parameters, so they cannot be read"
+                "FedXgbNnAvg does not fit: its models are pairs and not flwr.common.Parameters, so they cannot be "
+                "read; take FedXgbBagging"
             )
         if _is_a(one, "FedXgbCyclic", legacy) and budget > 1:
             raise ConfigurationError(f"FedXgbCyclic does not fit: {_CYCLIC.format(budget)}")
