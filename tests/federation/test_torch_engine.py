@@ -4,24 +4,28 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference.torch_slot import torch_slot
 from tests.worlds import digits, plan
 from threadpoolctl import threadpool_limits
+from torch import nn
 
 from fedelect.analytics import judge
 from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
-from fedelect.federation.torch.dense import batches
+from fedelect.federation.torch.dense import DenseStack, batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
-from fedelect.federation.torch.network import load_factory
+from fedelect.federation.torch.local_training import LocalTraining, pad
+from fedelect.federation.torch.network import Network, load_factory
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
@@ -163,6 +167,64 @@ def test_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call(
     for job, shared in list(zip(jobs(), together, strict=True))[::2]:
         (alone,) = TorchEngine(path).train(scenario, [job])
         assert alone.model.tobytes() == shared.model.tobytes()
+
+
+@given(
+    st.tuples(st.integers(1, 70), st.lists(st.integers(1, 40), max_size=2), st.integers(2, 12)),
+    st.lists(st.integers(1, 24), min_size=2, max_size=20),
+    st.integers(1, 11),
+    st.sampled_from([torch.float32, torch.float64]),
+    st.booleans(),
+    st.data(),
+)
+@settings(deadline=None)
+def test_a_row_of_a_stack_has_the_same_bits_at_any_place_among_any_others(
+    widths: tuple[int, list[int], int], sizes: list[int], batch: int, dtype: torch.dtype, bias: bool, data: Any
+) -> None:
+    features, hidden, classes = widths
+    ends = [features, *hidden, classes]
+    layers: list[nn.Module] = []
+    for taken, made in pairwise(ends):
+        layers += [nn.Linear(taken, made, bias=bias), nn.ReLU()]
+    network = Network(nn.Sequential(*layers[:-1]).to(dtype), nn.functional.cross_entropy)
+    stack = DenseStack(layers[:-1], classes)
+    model = config(kind="mlp", batch=batch, epochs=2, step=0.1).model
+    rng = np.random.default_rng(len(sizes))
+    shares = SimpleNamespace(
+        padded_inputs=pad(torch.tensor(rng.normal(size=(sum(sizes), features)), dtype=dtype)),
+        labels=torch.tensor(rng.integers(0, classes, sum(sizes))),
+        starts=np.cumsum([0, *sizes]).tolist(),
+    )
+    trainings = [
+        LocalTraining(
+            client=client,
+            model=rng.normal(size=network.flat.shape).astype(network.read().dtype),
+            orders=np.stack([rng.permutation(size) for _ in range(2)]),
+            seed=0,
+        )
+        for client, size in enumerate(sizes)
+    ]
+    alone = [stack.train(model, shares, [training])[0] for training in trainings]
+    others = data.draw(st.lists(st.sampled_from(range(len(sizes))), min_size=2, max_size=20))
+    together = stack.train(model, shares, [trainings[index] for index in others])
+    assert [own.tobytes() for own in together] == [alone[index].tobytes() for index in others]
+
+
+def test_where_rows_depend_on_their_place_the_module_is_looped(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = torch.bmm
+
+    def uneven(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        made = real(one, other)
+        made[1::2] += made.abs().max() * torch.finfo(made.dtype).eps  # rounding that differs from row to row
+        return made
+
+    scenario = world(batch=9)
+    looped = TorchEngine("loop").train(scenario, jobs())
+    stacked = TorchEngine("layers").train(scenario, jobs())
+    assert any(one.model.tobytes() != other.model.tobytes() for one, other in zip(looped, stacked, strict=True))
+    monkeypatch.setattr(torch, "bmm", uneven)
+    for one, other in zip(looped, TorchEngine("layers").train(scenario, jobs()), strict=True):
+        assert one.model.tobytes() == other.model.tobytes()
 
 
 def test_equal_jobs_are_trained_once_and_different_ones_are_not_confused() -> None:

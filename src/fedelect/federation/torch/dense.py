@@ -1,7 +1,10 @@
 """Linear layers and rectifiers under cross-entropy and plain SGD: a few local trainings side by side, without autograd.
 
 A stack holds the weights of `ROWS` trainings, transposed, and takes their steps by batched matrix products, each as if
-alone. That a row's bits do not depend on the others is torch's habit, not its promise: `layers.hasten` tries it out.
+alone. A BLAS library may choose its kernel by the address of a matrix, so a row's bits would depend on its place in the
+stack. Therefore every matrix starts at a multiple of `ALIGNMENT` bytes: all widths are padded with zeros, which stay
+zeros. What is left to rely on is that a product of a batch depends on its own two matrices alone, in one thread. Torch
+keeps this and does not promise it: `layers.repeats` tries it out for every batch size before training.
 """
 
 import itertools
@@ -13,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from fedelect.federation.linear.model import Model
-from fedelect.federation.torch.local_training import LocalTraining
+from fedelect.federation.torch.local_training import LocalTraining, padded_width
 from fedelect.scenario import ModelConfig
 
 ROWS = 8
@@ -24,14 +27,16 @@ class Shares(Protocol):
     """Training data of all clients, client after client; `DataTensors` is one.
 
     Attributes:
-        inputs: (sum of D, F).
         labels: (sum of D,).
         starts: Where each client's share starts.
     """
 
-    inputs: Tensor
     labels: Tensor
     starts: list[int]
+
+    @property
+    def padded_inputs(self) -> Tensor:
+        """(sum of D, F padded) inputs through `pad`."""
 
 
 class _Place(NamedTuple):
@@ -41,6 +46,29 @@ class _Place(NamedTuple):
     bias: slice | None
     shape: tuple[int, int]
     rectified: bool
+
+    def read_weights(self, flat: Tensor) -> Tensor:
+        """(n, I padded, O padded) weights of flat models (n, P), transposed."""
+        made, taken = self.shape
+        padded = [padded_width(width, flat.dtype) for width in (taken, made)]
+        weights = flat.new_zeros((len(flat), *padded))
+        weights[:, :taken, :made] = flat[:, self.weight].view(-1, made, taken).transpose(1, 2)
+        return weights
+
+    def read_biases(self, flat: Tensor) -> Tensor | None:
+        """(n, 1, O padded) biases of flat models (n, P)."""
+        if self.bias is None:
+            return None
+        biases = flat.new_zeros((len(flat), 1, padded_width(self.shape[0], flat.dtype)))
+        biases[:, 0, : self.shape[0]] = flat[:, self.bias]
+        return biases
+
+    def write(self, flat: Tensor, weights: Tensor, biases: Tensor | None) -> None:
+        """Put weights and biases back into flat models (n, P)."""
+        made, taken = self.shape
+        flat[:, self.weight].view(-1, made, taken).copy_(weights[:, :taken, :made].transpose(1, 2))
+        if self.bias is not None and biases is not None:
+            flat[:, self.bias] = biases[:, 0, :made]
 
 
 @final
@@ -68,31 +96,31 @@ class DenseStack:
         return [models[index] for index in range(len(trainings))]
 
     def _train_rows(self, config: ModelConfig, data: Shares, trainings: Sequence[LocalTraining]) -> list[Model]:
-        device = data.inputs.device
+        device = data.labels.device
         flat = torch.tensor(np.stack([training.model for training in trainings]), device=device)
         sizes = [training.orders.shape[1] for training in trainings]
         orders = np.zeros((len(trainings), config.epochs, sizes[0]), dtype=np.int64)
         for row, (training, size) in enumerate(zip(trainings, sizes, strict=True)):
             orders[row, :, :size] = training.orders + data.starts[training.client]
         chosen = torch.tensor(orders, device=device)
-        targets = torch.eye(self._classes, dtype=flat.dtype, device=device)
-        weights = [flat[:, place.weight].view(-1, *place.shape).transpose(1, 2).contiguous() for place in self._places]
-        biases = [None if place.bias is None else flat[:, None, place.bias] for place in self._places]
+        labels = torch.eye(self._classes, padded_width(self._classes, flat.dtype), dtype=flat.dtype, device=device)
+        weights = [place.read_weights(flat) for place in self._places]
+        biases = [place.read_biases(flat) for place in self._places]
         for epoch in range(config.epochs):
             for rows, samples in batches(sizes, config.batch):
                 batch = chosen[rows, epoch, samples]
                 count = batch.shape[0]
-                inputs = data.inputs.index_select(0, batch.reshape(-1)).view(count, -1, data.inputs.shape[1])
-                wanted = targets.index_select(0, data.labels.index_select(0, batch.reshape(-1)))
+                inputs = data.padded_inputs.index_select(0, batch.reshape(-1)).view(count, -1, weights[0].shape[1])
+                wanted = labels.index_select(0, data.labels.index_select(0, batch.reshape(-1)))
                 layers = zip(weights, biases, strict=True)
                 own = [(weight[rows], None if bias is None else bias[rows]) for weight, bias in layers]
-                self._step(own, inputs, wanted.view(count, -1, self._classes), config.step)
-        for place, weight in zip(self._places, weights, strict=True):
-            flat[:, place.weight].view(-1, *place.shape).copy_(weight.transpose(1, 2))
+                self._step(own, inputs, wanted.view(count, -1, labels.shape[1]), config.step)
+        for place, weight, bias in zip(self._places, weights, biases, strict=True):
+            place.write(flat, weight, bias)
         return list(flat.cpu().numpy())
 
     def _step(self, layers: list[tuple[Tensor, Tensor | None]], inputs: Tensor, wanted: Tensor, step: float) -> None:
-        """Take a step of each row, in place.
+        """Take a step of each row, in place; I, O, F and C are padded here.
 
         Args:
             layers: Weights (n, I, O) and biases (n, 1, O).
@@ -106,7 +134,9 @@ class DenseStack:
             if bias is not None:
                 made += bias
             kept.append(made.relu_() if place.rectified else made)
-        slopes = torch.softmax(kept[-1], 2).sub_(wanted).mul_(1 / inputs.shape[1])
+        slopes = torch.zeros_like(kept[-1])
+        slopes[..., : self._classes] = torch.softmax(kept[-1][..., : self._classes], 2)
+        slopes.sub_(wanted).mul_(1 / inputs.shape[1])
         for number in reversed(range(len(layers))):
             weight, bias = layers[number]
             below = torch.bmm(slopes, weight.transpose(1, 2)) if number else slopes  # before the weights change

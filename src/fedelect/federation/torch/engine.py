@@ -40,7 +40,7 @@ except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
 from fedelect.federation.torch.dense import DenseStack
-from fedelect.federation.torch.layers import hasten
+from fedelect.federation.torch.layers import hasten, repeats
 from fedelect.federation.torch.local_training import DataTensors, plan_local_training, train_one_by_one
 from fedelect.federation.torch.network import Network, build_network, keep_freed_memory, quiet_torch
 
@@ -73,6 +73,7 @@ class TorchEngine:
         self._device = _device(device)
         self._networks: dict[_Key, tuple[Network, Model]] = {}
         self._stacks: dict[_Key, DenseStack | None] = {}
+        self._tried: tuple[Scenario, DenseStack | None] | None = None
         self._data: tuple[Scenario, DataTensors] | None = None
         keep_freed_memory()
 
@@ -150,7 +151,7 @@ class TorchEngine:
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)
-        data, stack = self._tensors(scenario), self._stacks.get(_key(scenario))
+        data, stack = self._tensors(scenario), self._stack(scenario)
         cohorts = [as_cohort(job.cohort, clients=scenario.clients) for job, _ in jobs]
         arrivals = [
             draw_arrivals(scenario, cohort, seed=job.seed, trial=job.trial, slot=job.slot)
@@ -233,6 +234,16 @@ class TorchEngine:
                     self._stacks[key] = hasten(network, config, features, classes)
             self._networks[key] = (network, network.read())
         return self._networks[key]
+
+    def _stack(self, scenario: Scenario) -> DenseStack | None:
+        """What trains the scenario's models in stacks, if they can be."""
+        if self._tried is None or self._tried[0] is not scenario:
+            network, _ = self._network(scenario)
+            stack = self._stacks.get(key := _key(scenario))
+            if stack is not None and not repeats(stack, network, key[0], scenario.sizes.tolist(), *key[2:]):
+                stack = None
+            self._tried = (scenario, stack)
+        return self._tried[1]
 
     def _tensors(self, scenario: Scenario) -> DataTensors:
         """The scenario's data as tensors; those of the last scenario asked for are kept."""

@@ -8,8 +8,9 @@
 All else trains one client after the other.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import cast
 
 import msgspec
@@ -18,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from fedelect.errors import ConfigurationError
-from fedelect.federation.torch.dense import DenseStack
-from fedelect.federation.torch.local_training import LocalTraining, put_gradient
+from fedelect.federation.linear.model import Model
+from fedelect.federation.torch.dense import ROWS, DenseStack
+from fedelect.federation.torch.local_training import LocalTraining, pad, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
 from fedelect.scenario import ModelConfig
 
@@ -78,8 +80,7 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
     Returns:
         What trains the network in stacks, where it is of that kind.
     """
-    inputs = torch.linspace(-1.0, 1.0, TRIAL_INPUTS * features).mul_(1e4).sin_().view(TRIAL_INPUTS, features)
-    inputs = inputs.to(network.flat)
+    inputs = _make_inputs(TRIAL_INPUTS, features).to(network.flat)
     labels = torch.arange(TRIAL_INPUTS, device=inputs.device) % classes
     model = network.read()
     try:
@@ -108,6 +109,10 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
     return None
 
 
+def _make_inputs(count: int, features: int) -> Tensor:
+    return torch.linspace(-1.0, 1.0, count * features).mul_(1e4).sin_().view(count, features)
+
+
 def _is_near(found: Tensor, expected: Tensor) -> bool:
     return bool((found - expected).abs().max() <= AGREEMENT * expected.abs().max())
 
@@ -126,20 +131,61 @@ def _try_out(network: Network, inputs: Tensor, labels: Tensor) -> tuple[Tensor, 
     return network.gradient.clone(), scores
 
 
+@dataclass(slots=True)
+class _Share:
+    """Trial data of one client, as `Shares`."""
+
+    padded_inputs: Tensor
+    labels: Tensor
+    starts: list[int] = field(default_factory=lambda: [0])
+
+
 def _stack_agrees(
     stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, labels: Tensor, gradient: Tensor
 ) -> bool:
-    """Whether a step is that of the loop, and a row's bits are the same alone and among others."""
-    share = SimpleNamespace(inputs=network.prepare(inputs), labels=labels, starts=[0])
-    once = msgspec.structs.replace(config, epochs=1, batch=TRIAL_INPUTS, step=1.0)
-    models = [network.read() * factor for factor in (1.0, 1.5, 0.5)]
-    order = np.arange(TRIAL_INPUTS)[None]
+    """Whether a step is that of the loop."""
+    model = network.read()
+    (trained,) = _train_once(stack, config, network.prepare(inputs), labels, [model])
+    return _is_near(torch.tensor(model - trained).to(gradient), gradient)
+
+
+def repeats(
+    stack: DenseStack, network: Network, config: ModelConfig, sizes: Sequence[int], features: int, classes: int
+) -> bool:
+    """Whether the bits of a row do not depend on its place in the stack, nor on how many and which others are there.
+
+    Tried with every number of inputs in a batch that training will see.
+
+    Args:
+        stack: What trains the network.
+        network: The network, which is left as it is.
+        config: How it is trained.
+        sizes: Samples of each client.
+        features: F.
+        classes: C.
+    """
+    counts = {config.batch for size in sizes if size >= config.batch} | {size % config.batch for size in sizes}
+    model = network.read()
+    for count in sorted(counts - {0}):
+        inputs = network.prepare(_make_inputs(count, features).to(network.flat))
+        labels = torch.arange(count, device=inputs.device) % classes
+        for others in [[model] * ROWS, [model * 0.5, model]]:
+            (alone,) = _train_once(stack, config, inputs, labels, [model])
+            together = _train_once(stack, config, inputs, labels, others)
+            same = zip(others, together, strict=True)
+            if any(own.tobytes() != alone.tobytes() for start, own in same if start is model):
+                return False
+    return True
+
+
+def _train_once(
+    stack: DenseStack, config: ModelConfig, inputs: Tensor, labels: Tensor, models: list[Model]
+) -> list[Model]:
+    """Models after one step on all inputs."""
+    once = msgspec.structs.replace(config, epochs=1, batch=len(labels), step=1.0)
+    order = np.arange(len(labels))[None]
     rows = [LocalTraining(client=0, model=model, orders=order, seed=0) for model in models]
-    together = stack.train(once, share, rows)
-    alone = [stack.train(once, share, [row])[0] for row in rows]
-    moved = torch.tensor(models[0] - together[0]).to(gradient)
-    same = all(one.tobytes() == other.tobytes() for one, other in zip(together, alone, strict=True))
-    return same and _is_near(moved, gradient)
+    return stack.train(once, _Share(pad(inputs), labels), rows)
 
 
 def _change_layers(module: nn.Module) -> None:

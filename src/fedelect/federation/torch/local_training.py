@@ -26,6 +26,21 @@ from fedelect.vocabulary import Ints
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's betas and epsilon
 
+ALIGNMENT = 64
+"""Bytes: a line of the cache and the widest vector register. Torch's own memory starts at a multiple of it."""
+
+
+def pad(rows: Tensor) -> Tensor:
+    """Append columns of zeros to (D, F) until a row is a multiple of `ALIGNMENT` bytes; itself if there is no need."""
+    width = padded_width(rows.shape[1], rows.dtype)
+    return rows if width == rows.shape[1] else torch.nn.functional.pad(rows, (0, width - rows.shape[1]))
+
+
+def padded_width(width: int, dtype: torch.dtype) -> int:
+    """The least number of columns, at least `width`, that is a multiple of `ALIGNMENT` bytes."""
+    lanes = ALIGNMENT // dtype.itemsize
+    return -(-width // lanes) * lanes
+
 
 class DataTensors:
     """The data of all clients of a scenario as tensors on the network's device, through its leading layers.
@@ -50,6 +65,13 @@ class DataTensors:
     def as_inputs(self, values: Scores) -> Tensor:
         """Inputs (D, F) as what the network's body takes."""
         return self._network.prepare(torch.tensor(values, device=self._network.flat.device))
+
+    @cached_property
+    def padded_inputs(self) -> Tensor:
+        """(sum of D, F padded) training inputs for `DenseStack`; from then on `inputs` is a view of them."""
+        padded = pad(self.inputs)
+        self.inputs = padded[:, : self.inputs.shape[1]]
+        return padded
 
     @cached_property
     def global_test_inputs(self) -> Tensor:
