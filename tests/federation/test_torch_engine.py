@@ -24,8 +24,9 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
 from fedelect.federation.torch.dense import DenseStack, batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
-from fedelect.federation.torch.local_training import LocalTraining, pad
+from fedelect.federation.torch.local_training import LocalTraining
 from fedelect.federation.torch.network import Network, load_factory
+from fedelect.federation.torch.shares import make_products, pad, padded_width
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
@@ -148,6 +149,53 @@ def test_known_layers_agree_with_the_loop(kind: str, optimiser: str) -> None:
         assert np.array_equal(one.arrivals, other.arrivals)
 
 
+@pytest.mark.parametrize("kind", ["mlp", OWN + "zero_linear"])
+@pytest.mark.parametrize(("epochs", "by_samples"), [(1, False), (3, True)])
+def test_dense_layers_agree_with_the_loop_both_ways(kind: str, epochs: int, by_samples: bool) -> None:
+    scenario = world(kind=kind, epochs=epochs, step=0.01)
+    inputs = torch.zeros(1, scenario.features, dtype=torch.float64)
+    assert (make_products(inputs, scenario.sizes.tolist(), epochs) is not None) == by_samples
+    expected = TorchEngine("loop").train(scenario, jobs())
+    for one, other in zip(expected, TorchEngine("layers").train(scenario, jobs()), strict=True):
+        assert np.abs(other.model - one.model).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("sizes", "features", "epochs", "room"),
+    [
+        ([100] * 9, 784, 1, None),
+        ([100] * 9, 784, 2, (9, 112, 112)),
+        ([5, 700], 784, 2, (2, 704, 704)),
+        ([5, 800], 784, 2, None),  # by weights it is less arithmetic
+        ([1000] * 60, 3072, 5, (60, 1008, 1008)),
+        ([1000] * 70, 3072, 5, None),  # more than the limit of memory
+    ],
+)
+def test_samples_are_followed_where_that_is_less_work_and_fits(
+    sizes: list[int], features: int, epochs: int, room: tuple[int, int, int] | None
+) -> None:
+    made = make_products(torch.zeros(1, features), sizes, epochs)
+    assert (None if made is None else made.shape) == room
+
+
+@pytest.mark.parametrize("kind", ["mlp", "cnn"])
+def test_scores_are_the_same_to_the_bit_whatever_other_models_are_scored(kind: str) -> None:
+    scenario = world(kind=kind, precision="float32")
+    engine = TorchEngine("layers")
+    first = engine.initial_model(scenario)
+    models = [first * np.float32(factor) for factor in np.linspace(0.5, 1.5, 11)]
+    together = list(engine.scores(scenario, models))
+    everybody = np.arange(scenario.clients)
+    for model, own, plain in zip(models, together, TorchEngine("loop").scores(scenario, models), strict=True):
+        (alone,) = engine.scores(scenario, [model])
+        assert [each.tobytes() for each in own] == [each.tobytes() for each in alone]
+        (asked,) = engine.scores(scenario, [model], clients=[everybody])
+        for each, other, third in zip(own, plain, asked, strict=True):
+            assert each.shape == other.shape
+            assert np.allclose(each, other, atol=1e-5)
+            assert np.allclose(each, third, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["normalised", "dropping", "Branching", "HalfFrozen"])
 def test_a_module_of_unknown_layers_is_looped(kind: str) -> None:
     scenario = world(kind=OWN + kind, batch=9)
@@ -175,11 +223,18 @@ def test_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call(
     st.integers(1, 11),
     st.sampled_from([torch.float32, torch.float64]),
     st.booleans(),
+    st.booleans(),
     st.data(),
 )
 @settings(deadline=None)
 def test_a_row_of_a_stack_has_the_same_bits_at_any_place_among_any_others(
-    widths: tuple[int, list[int], int], sizes: list[int], batch: int, dtype: torch.dtype, bias: bool, data: Any
+    widths: tuple[int, list[int], int],
+    sizes: list[int],
+    batch: int,
+    dtype: torch.dtype,
+    bias: bool,
+    by_samples: bool,
+    data: Any,
 ) -> None:
     features, hidden, classes = widths
     ends = [features, *hidden, classes]
@@ -190,10 +245,12 @@ def test_a_row_of_a_stack_has_the_same_bits_at_any_place_among_any_others(
     stack = DenseStack(layers[:-1], classes)
     model = config(kind="mlp", batch=batch, epochs=2, step=0.1).model
     rng = np.random.default_rng(len(sizes))
-    shares = SimpleNamespace(
+    span = padded_width(max(sizes), dtype)
+    shares: Any = SimpleNamespace(
         padded_inputs=pad(torch.tensor(rng.normal(size=(sum(sizes), features)), dtype=dtype)),
         labels=torch.tensor(rng.integers(0, classes, sum(sizes))),
         starts=np.cumsum([0, *sizes]).tolist(),
+        products=torch.zeros((len(sizes), span, span), dtype=dtype) if by_samples else None,
     )
     trainings = [
         LocalTraining(

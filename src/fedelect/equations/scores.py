@@ -1,5 +1,6 @@
 """What a linear model says about inputs."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def linear_scores(model: NDArray[np.floating[Any]], inputs: NDArray[np.floating[
 
 def accuracy_of(scores: NDArray[np.floating[Any]], labels: Ints) -> float:
     """Share of the samples whose highest score is at their own class; nan if there are none. (D, C), (D,)."""
-    return float((predicted_classes(scores) == labels).mean()) if len(labels) else float("nan")
+    return float(np.count_nonzero(predicted_classes(scores) == labels) / len(labels)) if len(labels) else math.nan
 
 
 def predicted_classes(scores: NDArray[np.floating[Any]]) -> Ints:

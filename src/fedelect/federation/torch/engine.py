@@ -10,6 +10,7 @@ same loop elsewhere (see `layers`); the two agree to rounding, not to the bit.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, final
 
 import numpy as np
@@ -39,10 +40,11 @@ try:
 except ImportError as missing:
     raise MissingExtraError("models by PyTorch", "torch") from missing
 
-from fedelect.federation.torch.dense import DenseStack
+from fedelect.federation.torch.dense import ROWS, DenseStack
 from fedelect.federation.torch.layers import hasten, repeats
-from fedelect.federation.torch.local_training import DataTensors, plan_local_training, train_one_by_one
+from fedelect.federation.torch.local_training import plan_local_training, train_one_by_one
 from fedelect.federation.torch.network import Network, build_network, keep_freed_memory, quiet_torch
+from fedelect.federation.torch.shares import DataTensors
 
 SCORED_AT_ONCE = 512
 """Test inputs that go through the module at a time, on the path "loop"."""
@@ -105,7 +107,9 @@ class TorchEngine:
             keys.append(make_key(job, cohort, start))
             distinct.setdefault(keys[-1], (job, start))
         with quiet_torch(self._device):
-            trained = self._train_distinct(scenario, list(distinct.values()))
+            work = list(distinct.values())
+            parts = [work[start : start + ROWS] for start in range(0, len(work), ROWS)]  # bounds the uploads in memory
+            trained = [result for part in parts for result in self._train_distinct(scenario, part)]
         done = dict(zip(distinct, trained, strict=True))
         return [done[key] for key in keys]
 
@@ -113,12 +117,17 @@ class TorchEngine:
         self, scenario: Scenario, models: Sequence[Model], *, clients: Sequence[Ints] | None = None
     ) -> Iterator[list[Scores]]:
         """Scores of the module in evaluation mode."""
-        data = self._tensors(scenario)
-        for index, model in enumerate(models):
-            asked = None if clients is None else clients[index].tolist()
-            inputs, sizes = data.test_shares(asked)
-            scores = self._score(scenario, model, inputs)
-            yield [own.cpu().numpy() for own in torch.split(scores, sizes)]
+        data, first, stack = self._tensors(scenario), self._network(scenario)[1], self._stacks.get(_key(scenario))
+        for start in range(0, len(models), ROWS):
+            some = models[start : start + ROWS]
+            if stack is not None and clients is None and len(data.test_inputs):
+                with quiet_torch(self._device), torch.inference_mode():
+                    scored = stack.score([_fit_to(model, first) for model in some], data.test_inputs, ROWS_AT_ONCE)
+                yield from (_split(scores, data.test_sizes) for scores in scored)
+                continue
+            for index, model in enumerate(some, start):
+                inputs, sizes = data.test_shares(None if clients is None else clients[index].tolist())
+                yield _split(self._score(scenario, model, inputs), sizes)
 
     def accuracies(self, scenario: Scenario, models: Sequence[Model]) -> list[float]:
         """Accuracy of each model on the clean test set of all clients."""
@@ -240,7 +249,7 @@ class TorchEngine:
         if self._tried is None or self._tried[0] is not scenario:
             network, _ = self._network(scenario)
             stack = self._stacks.get(key := _key(scenario))
-            if stack is not None and not repeats(stack, network, key[0], scenario.sizes.tolist(), *key[2:]):
+            if stack is not None and not repeats(stack, network, key[0], self._tensors(scenario), *key[2:]):
                 stack = None
             self._tried = (scenario, stack)
         return self._tried[1]
@@ -272,6 +281,12 @@ def _start(job: Job, first: Model) -> Model:
     if not job.cohort:
         raise ConfigurationError("cohort: got no clients; a job needs at least one")
     return first if job.start is None else _fit_to(job.start, first)
+
+
+def _split(scores: Tensor, sizes: Sequence[int]) -> list[Scores]:
+    """Scores (sum of sizes, C) of each client alone."""
+    whole, ends = scores.cpu().numpy(), np.cumsum([0, *sizes]).tolist()
+    return [whole[start:end] for start, end in pairwise(ends)]
 
 
 def _fit_to(model: Model, first: Model) -> Model:

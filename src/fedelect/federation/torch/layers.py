@@ -8,8 +8,7 @@
 All else trains one client after the other.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
@@ -19,10 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.dense import ROWS, DenseStack
-from fedelect.federation.torch.local_training import LocalTraining, pad, put_gradient
+from fedelect.federation.torch.local_training import LocalTraining, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
+from fedelect.federation.torch.shares import DataTensors, pad, padded_width
 from fedelect.scenario import ModelConfig
 
 AGREEMENT = 1e-3
@@ -104,7 +103,7 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
     plain = config.optimiser == "sgd" and not config.momentum and not config.weight_decay
     if plain and network.loss is nn.functional.cross_entropy and _is_dense(network):
         stack = DenseStack(list(cast(nn.Sequential, network.body)), classes)
-        if _stack_agrees(stack, network, config, inputs, labels, expected[0]):
+        if _stack_agrees(stack, network, config, inputs, classes, expected[0]):
             return stack
     return None
 
@@ -137,20 +136,32 @@ class _Share:
 
     padded_inputs: Tensor
     labels: Tensor
-    starts: list[int] = field(default_factory=lambda: [0])
+    starts: list[int]
+    products: Tensor | None
+
+
+def _make_share(network: Network, inputs: Tensor, classes: int, span: int) -> _Share:
+    labels = torch.arange(len(inputs), device=inputs.device) % classes
+    products = inputs.new_zeros((1, span, span)) if span else None
+    return _Share(pad(network.prepare(inputs)), labels, [0, len(inputs)], products)
 
 
 def _stack_agrees(
-    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, labels: Tensor, gradient: Tensor
+    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, classes: int, gradient: Tensor
 ) -> bool:
-    """Whether a step is that of the loop."""
+    """Whether a step is that of the loop, both ways."""
     model = network.read()
-    (trained,) = _train_once(stack, config, network.prepare(inputs), labels, [model])
-    return _is_near(torch.tensor(model - trained).to(gradient), gradient)
+    once = msgspec.structs.replace(config, epochs=1, batch=len(inputs), step=1.0)
+    training = LocalTraining(client=0, model=model, orders=np.arange(len(inputs))[None], seed=0)
+    for span in (0, padded_width(len(inputs), inputs.dtype)):
+        (trained,) = stack.train(once, _make_share(network, inputs, classes, span), [training])
+        if not _is_near(torch.tensor(model - trained).to(gradient), gradient):
+            return False
+    return True
 
 
 def repeats(
-    stack: DenseStack, network: Network, config: ModelConfig, sizes: Sequence[int], features: int, classes: int
+    stack: DenseStack, network: Network, config: ModelConfig, data: DataTensors, features: int, classes: int
 ) -> bool:
     """Whether the bits of a row do not depend on its place in the stack, nor on how many and which others are there.
 
@@ -160,32 +171,23 @@ def repeats(
         stack: What trains the network.
         network: The network, which is left as it is.
         config: How it is trained.
-        sizes: Samples of each client.
+        data: What it is trained on.
         features: F.
         classes: C.
     """
-    counts = {config.batch for size in sizes if size >= config.batch} | {size % config.batch for size in sizes}
-    model = network.read()
-    for count in sorted(counts - {0}):
-        inputs = network.prepare(_make_inputs(count, features).to(network.flat))
-        labels = torch.arange(count, device=inputs.device) % classes
-        for others in [[model] * ROWS, [model * 0.5, model]]:
-            (alone,) = _train_once(stack, config, inputs, labels, [model])
-            together = _train_once(stack, config, inputs, labels, others)
-            same = zip(others, together, strict=True)
-            if any(own.tobytes() != alone.tobytes() for start, own in same if start is model):
-                return False
+    sizes = sorted((end - start for start, end in pairwise(data.starts)), reverse=True)
+    model, span = network.read(), 0 if data.products is None else data.products.shape[1]
+    twice = msgspec.structs.replace(config, epochs=2)
+    for size in {size % config.batch: size for size in sizes}.values():  # the smallest share with this last batch
+        share = _make_share(network, _make_inputs(size, features).to(network.flat), classes, span)
+        orders = np.stack([np.arange(size), np.arange(size)[::-1]])
+        row = LocalTraining(client=0, model=model, orders=orders, seed=0)
+        other = LocalTraining(client=0, model=model * 0.5, orders=orders, seed=0)
+        (alone,) = stack.train(twice, share, [row])
+        together = [*stack.train(twice, share, [row] * ROWS), stack.train(twice, share, [other, row])[1]]
+        if any(own.tobytes() != alone.tobytes() for own in together):
+            return False
     return True
-
-
-def _train_once(
-    stack: DenseStack, config: ModelConfig, inputs: Tensor, labels: Tensor, models: list[Model]
-) -> list[Model]:
-    """Models after one step on all inputs."""
-    once = msgspec.structs.replace(config, epochs=1, batch=len(labels), step=1.0)
-    order = np.arange(len(labels))[None]
-    rows = [LocalTraining(client=0, model=model, orders=order, seed=0) for model in models]
-    return stack.train(once, _Share(pad(inputs), labels), rows)
 
 
 def _change_layers(module: nn.Module) -> None:
@@ -205,14 +207,17 @@ def _part_leading(network: Network) -> None:
 
 
 def _is_dense(network: Network) -> bool:
-    """Whether the body is linear layers, all trained, each followed by at most one rectifier, and nothing else."""
+    """Whether the body is linear layers, all trained, at most one rectifier between two of them, and nothing else."""
     if type(network.body) is not nn.Sequential:
         return False
     layers = list(network.body)
     kinds = [type(layer) for layer in layers]
     own = [parameter for layer in layers for parameter in layer.parameters()]
     return (
-        all(kind is nn.Linear or (kind is nn.ReLU and before is nn.Linear) for before, kind in pairwise([None, *kinds]))
+        kinds[-1:] == [nn.Linear]
+        and all(
+            kind is nn.Linear or (kind is nn.ReLU and before is nn.Linear) for before, kind in pairwise([None, *kinds])
+        )
         and not any(_hooked(layer) for layer in [network.body, *layers])
         and all(parameter.requires_grad for parameter in own)
         and len({id(parameter) for parameter in own}) == len(own)

@@ -9,92 +9,21 @@ training. As in FedAvg, their momenta start from zero in each round at each clie
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fedelect.errors import ConfigurationError
-from fedelect.federation.linear.model import Model, Scores
+from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.network import Network, seed_generator
+from fedelect.federation.torch.shares import DataTensors
 from fedelect.federation.train import Job, batch_orders
 from fedelect.scenario import ModelConfig, Scenario
 from fedelect.seeds import derive
 from fedelect.vocabulary import Ints
 
 FIRST_DECAY, SECOND_DECAY, FLOOR = 0.9, 0.999, 1e-8  # Adam's betas and epsilon
-
-ALIGNMENT = 64
-"""Bytes: a line of the cache and the widest vector register. Torch's own memory starts at a multiple of it."""
-
-
-def pad(rows: Tensor) -> Tensor:
-    """Append columns of zeros to (D, F) until a row is a multiple of `ALIGNMENT` bytes; itself if there is no need."""
-    width = padded_width(rows.shape[1], rows.dtype)
-    return rows if width == rows.shape[1] else torch.nn.functional.pad(rows, (0, width - rows.shape[1]))
-
-
-def padded_width(width: int, dtype: torch.dtype) -> int:
-    """The least number of columns, at least `width`, that is a multiple of `ALIGNMENT` bytes."""
-    lanes = ALIGNMENT // dtype.itemsize
-    return -(-width // lanes) * lanes
-
-
-class DataTensors:
-    """The data of all clients of a scenario as tensors on the network's device, through its leading layers.
-
-    Attributes:
-        inputs: (sum of D, ...) training inputs, client after client.
-        labels: (sum of D,).
-        starts: Where each client's share starts; one more than clients.
-        test_inputs: (sum of test shares, ...).
-        test_sizes: Length of each client's test share.
-    """
-
-    def __init__(self, scenario: Scenario, network: Network) -> None:
-        self._scenario, self._network = scenario, network
-        self.inputs = self.as_inputs(np.concatenate(scenario.train_inputs))
-        self.labels = torch.tensor(np.concatenate(scenario.train_labels), device=network.flat.device)
-        self.starts = [0, *np.cumsum(scenario.sizes).tolist()]
-        self.test_inputs = self.as_inputs(np.concatenate(scenario.test_inputs))
-        self.test_sizes = [len(labels) for labels in scenario.test_labels]
-        self._test_starts = np.cumsum([0, *self.test_sizes])
-
-    def as_inputs(self, values: Scores) -> Tensor:
-        """Inputs (D, F) as what the network's body takes."""
-        return self._network.prepare(torch.tensor(values, device=self._network.flat.device))
-
-    @cached_property
-    def padded_inputs(self) -> Tensor:
-        """(sum of D, F padded) training inputs for `DenseStack`; from then on `inputs` is a view of them."""
-        padded = pad(self.inputs)
-        self.inputs = padded[:, : self.inputs.shape[1]]
-        return padded
-
-    @cached_property
-    def global_test_inputs(self) -> Tensor:
-        """(M, ...) clean test inputs of all clients."""
-        return self.as_inputs(self._scenario.global_test_inputs)
-
-    @cached_property
-    def validation_inputs(self) -> Tensor:
-        """(V, ...) inputs that the server holds."""
-        return self.as_inputs(self._scenario.validation_inputs)
-
-    def train_share(self, client: int) -> tuple[Tensor, Tensor]:
-        """Training inputs (D, ...) and labels (D,) of a client, in memory of their own."""
-        share = slice(self.starts[client], self.starts[client + 1])
-        return self.inputs[share].clone(), self.labels[share]
-
-    def test_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, list[int]]:
-        """Test inputs of some clients, one after the other, and how many each has; None for all clients."""
-        if clients is None:
-            return self.test_inputs, self.test_sizes
-        shares = [self.test_inputs[self._test_starts[one] : self._test_starts[one + 1]] for one in clients]
-        inputs = torch.cat(shares) if shares else self.test_inputs[:0]
-        return inputs, [self.test_sizes[client] for client in clients]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
