@@ -2,6 +2,7 @@
 
     python benchmarks/modules.py                       # mlp, cnn and a residual network; about ten minutes
     python benchmarks/modules.py --only mlp --rounds 9
+    python benchmarks/modules.py --only mlp --only cnn --rivals    # beside pfl and Flower, on one core and on all
 
 A replica-slot is one round of FedAvg by K = 10 of N = 100 clients with 120 samples each (2 epochs, batches of 20, plain
 SGD) and the opinions of all N clients on their test shares, 10,000 images of 28 x 28 together. The images are made up:
@@ -10,6 +11,11 @@ and is warmed up first; then they take turns, and ratios are taken within a roun
 loaded by others. Contenders: `plain`, the loop that a tutorial would write (benchmarks/contenders/plain_module.py);
 `torch-loop` and `torch-layers`, our two paths, with so many replicas at once. The last table is the growth from 8
 replicas to 32. Seconds are processor time of the contender.
+
+With `--rivals` all train from the same first weights, in processes as for `engine.py` (`make bench-contenders` builds an
+environment that has them). Seconds are wall time, and beside it processor time of all processes of a contender, which
+other jobs on the machine disturb less but in which waiting is free. On several cores ours and pfl have a process on
+each, pfl also one process with as many threads, Flower as many actors.
 """
 
 import os
@@ -23,21 +29,23 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import multiprocessing
 import resource
+import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
+from benchmarks.contenders.process import ContenderError, Team, core_numbers
+from benchmarks.contenders.work import MODULES, SEED, Scenario, Work, build_world, visit
 
 from fedelect.analytics import judge
 from fedelect.federation import Job
-from fedelect.scenario import DataConfig, Dataset, ModelConfig, Scenario, ScenarioConfig, build_scenario
 from fedelect.seeds import stream
 
-SEED, CLIENTS, BUDGET, SAMPLES, TESTS, PIXELS, CLASSES = 1, 100, 10, 120, 10_000, 784, 10
-KINDS = {"mlp": "mlp", "cnn": "cnn", "residual": "benchmarks.contenders.plain_module:residual"}
+CLIENTS, BUDGET, SAMPLES = 100, 10, 120
 REPLICAS = {"mlp": 8, "cnn": 2, "residual": 1}
 AIMS = {"mlp": 4.0, "cnn": 1.8, "residual": 1.3}
 
@@ -64,27 +72,13 @@ class Turn(NamedTuple):
 
 
 def make_world(kind: str) -> Scenario:
-    """N clients with samples of made-up images: ten patterns under noise."""
-    rng = stream(SEED, "images")
-    patterns = rng.uniform(0, 255, (CLASSES, PIXELS))
+    """The world of a module."""
+    return build_world(make_work(kind))
 
-    def draw(count: int) -> tuple[Any, Any]:
-        labels = np.arange(count) % CLASSES
-        return (patterns[labels] + rng.normal(0, 200, (count, PIXELS))).astype(np.float32), labels
 
-    inputs, labels = draw(3 * CLIENTS * SAMPLES)
-    tests, test_labels = draw(TESTS)
-    config = ScenarioConfig(
-        name="modules",
-        seed=SEED,
-        clients=CLIENTS,
-        budget=BUDGET,
-        rounds_per_slot=1,
-        start="warm",
-        data=DataConfig(source="digits", skew="iid", samples=(SAMPLES, SAMPLES)),
-        model=ModelConfig(kind=KINDS[kind], step=0.02, epochs=2, batch=20),
-    )
-    return build_scenario(config, Dataset(inputs, labels, tests, test_labels))
+def make_work(kind: str) -> Work:
+    """What all contenders work on."""
+    return Work(clients=CLIENTS, budget=BUDGET, samples=SAMPLES, module=kind)
 
 
 def cohorts(replicas: int) -> list[tuple[int, ...]]:
@@ -99,7 +93,10 @@ def make_contender(name: str, world: Scenario) -> tuple[Callable[[int], Any], Ca
         from benchmarks.contenders.plain_module import PlainModule
 
         plain = PlainModule(world)
-        return lambda replicas: plain.train(cohorts(replicas)), lambda models: float(np.mean(plain.survey(models)))
+        return (
+            lambda replicas: [plain.train(cohort) for cohort in cohorts(replicas)],
+            lambda models: float(np.mean([plain.survey(model) for model in models])),
+        )
     from fedelect.federation import make_engine
 
     engine = make_engine(name, world.config)
@@ -170,12 +167,75 @@ def compare(kind: str, rounds: int) -> bool:
     return met
 
 
+def make_teams(kind: str, cores: int) -> dict[str, tuple[Team, int, int]]:
+    """Each contender's processes, how many there are, and how many slots each trains in a turn."""
+    settings = {"plain-module": (1, 1, 1), "layers-module": (cores, 1, REPLICAS[kind]), "pfl": (cores, 1, 1)}
+    settings |= {"pfl, threads": (1, cores, 1)} if cores > 1 else {}
+    settings |= {"flower": (1, cores, 1), "flower-8": (1, cores, 8)}
+    teams = {}
+    logs = Path(tempfile.mkdtemp(prefix="modules_benchmark_"))
+    for label, (processes, threads, slots) in settings.items():
+        log = logs / f"{kind}-{cores}-{label.replace(', ', '-')}.log"
+        team = Team(label.partition(",")[0], make_work(kind), processes=processes, threads=threads, log=log)
+        try:
+            print(f"  {label}: {team.ready()['versions']}", flush=True)
+            teams[label] = (team, processes, slots)
+        except ContenderError as error:
+            team.close()
+            print(f"  {label} is left out: {error}", flush=True)
+    return teams
+
+
+def compare_rivals(kind: str, rounds: int, cores: int) -> bool:
+    """Let all take turns on this many cores, the plain loop on one; print wall time; whether ours is ahead of all."""
+    print(f"\n{kind}, {cores} core(s)")
+    teams = make_teams(kind, cores)
+    seconds: dict[str, list[float]] = {label: [] for label in teams}
+    busy: dict[str, list[float]] = {label: [] for label in teams}
+    opinions: dict[str, list[float]] = {label: [] for label in teams}
+    for round_ in range(rounds):
+        for label, (team, processes, slots) in teams.items():
+            trials = range(round_ * processes * slots, (round_ + 1) * processes * slots)
+            said = team.run(
+                [[visit(make_work(kind), trial) for trial in trials[i::processes]] for i in range(processes)]
+            )
+            seconds[label].append(said["seconds"] / len(trials))
+            busy[label].append(said["busy_seconds"] / len(trials))
+            opinions[label] += [value for values in said["values"] for value in values]
+    for team, _, _ in teams.values():
+        team.close()
+    ours, plain = seconds["layers-module"], seconds["plain-module"]
+    ahead = True
+    columns = ["contender", "slots at once", "wall ms", "processor ms", "times plain on one core (range)"]
+    columns += ["ours is so many times as fast: wall", "processor", "opinion"]
+    print(f"\n{kind}, {cores} core(s): a replica-slot, medians of {rounds} rounds\n| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
+    for label, own in seconds.items():
+        over = [one / other for one, other in zip(plain, own, strict=True)]
+        behind = median(one / other for one, other in zip(own, ours, strict=True))
+        work = median(one / other for one, other in zip(busy[label], busy["layers-module"], strict=True))
+        ahead = ahead and (label == "layers-module" or behind > 1)
+        _, processes, slots = teams[label]
+        print(
+            f"| `{label}` | {processes * slots} | {1e3 * median(own):.0f} | {1e3 * median(busy[label]):.0f} | "
+            f"{median(over):.2f} ({min(over):.2f} to {max(over):.2f}) | {behind:.1f} | {work:.1f} | "
+            f"{np.mean(opinions[label]):.3f} |",
+            flush=True,
+        )
+    return ahead
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", action="append", choices=list(KINDS), help="may be given again (default: all)")
+    parser.add_argument("--only", action="append", choices=list(MODULES), help="may be given again (default: all)")
     parser.add_argument("--rounds", type=int, default=5, help="turns of each contender (default: 5)")
+    parser.add_argument("--rivals", action="store_true", help="beside pfl and Flower, on one core and on all")
     arguments = parser.parse_args()
-    met = [compare(kind, arguments.rounds) for kind in arguments.only or KINDS]
+    kinds = arguments.only or list(MODULES)
+    if arguments.rivals:
+        ahead = [compare_rivals(kind, arguments.rounds, cores) for kind in kinds for cores in (1, len(core_numbers()))]
+        sys.exit(0 if all(ahead) else 1)
+    met = [compare(kind, arguments.rounds) for kind in kinds]
     sys.exit(0 if all(met) else 1)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from fedelect import __version__
 from fedelect.analytics import judge
-from fedelect.federation import Engine, Job, PlainEngine
+from fedelect.federation import Engine, Job, PlainEngine, make_engine
 
 _NUMPY = f"numpy {np.__version__}"
 
@@ -62,6 +62,15 @@ def stacked(work: Work, threads: int, *, shuffle: Shuffle) -> Contender:
         numba = "absent"
     versions = f"fedelect {__version__}, {_NUMPY}, numba {numba}"
     return Seam(StackedEngine(), build_world(work, shuffle), versions)
+
+
+def modules(work: Work, threads: int, *, engine: str) -> Contender:
+    """PyTorch modules by the engine of this name."""
+    import torch
+
+    torch.set_num_threads(threads)
+    world = build_world(work)
+    return Seam(make_engine(engine, world.config), world, f"fedelect {__version__}, torch {torch.__version__}")
 
 
 @final

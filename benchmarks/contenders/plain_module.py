@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import torch
+from benchmarks.contenders.work import Visit, Work, build_world
 from torch import Tensor, nn
 
-from fedelect.federation.torch.network import load_factory
+from fedelect.federation.torch.network import build_network, load_factory
 from fedelect.scenario import Scenario
 
 SIDE = 28
@@ -48,50 +49,60 @@ def residual(features: int, classes: int) -> nn.Module:
 
 
 class PlainModule:
-    """One client after the other by autograd and optim.SGD, one slot after the other."""
+    """One client after the other by autograd and optim.SGD, one slot after the other, from our engine's first weights.
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._scenario, self._settings = scenario, scenario.config.model
-        torch.manual_seed(1)
-        self._module = load_factory(self._settings.kind)(scenario.features, scenario.classes)
-        self._first = {name: value.clone() for name, value in self._module.state_dict().items()}
-        self._inputs = [torch.tensor(inputs) for inputs in scenario.train_inputs]
-        self._labels = [torch.tensor(labels) for labels in scenario.train_labels]
-        self._tests = [
-            (torch.tensor(inputs), torch.tensor(labels))
-            for inputs, labels in zip(scenario.test_inputs, scenario.test_labels, strict=True)
-        ]
+    A model is a vector of all parameters; the modules here have no buffers.
+    """
 
-    def train(self, cohorts: Sequence[tuple[int, ...]]) -> list[dict[str, Tensor]]:
-        """One slot of one round for each cohort."""
-        return [self._average([self._train(client) for client in cohort]) for cohort in cohorts]
+    versions = f"torch {torch.__version__}"
 
-    def survey(self, models: Sequence[dict[str, Tensor]]) -> list[float]:
-        """Mean accuracy of each model over the clients' test shares."""
-        return [self._survey(model) for model in models]
+    def __init__(self, scenario: Scenario, threads: int = 1) -> None:
+        torch.set_num_threads(threads)
+        self._settings = scenario.config.model
+        sizes = {"features": scenario.features, "classes": scenario.classes}
+        network = build_network(self._settings, seed=scenario.config.seed, device=torch.device("cpu"), **sizes)
+        self.first = network.flat.clone()
+        self.module = load_factory(self._settings.kind)(scenario.features, scenario.classes)
+        shares = zip(scenario.train_inputs, scenario.train_labels, strict=True)
+        self.shares = [(torch.tensor(inputs), torch.tensor(labels)) for inputs, labels in shares]
+        tests = zip(scenario.test_inputs, scenario.test_labels, strict=True)
+        self._tests = [(torch.tensor(inputs), torch.tensor(labels)) for inputs, labels in tests]
 
-    def _train(self, client: int) -> dict[str, Tensor]:
-        self._module.load_state_dict(self._first)
-        self._module.train()
-        optimiser = torch.optim.SGD(self._module.parameters(), lr=self._settings.step)
+    def run(self, visits: Sequence[Visit]) -> list[float]:
+        """One slot after the other."""
+        return [self.survey(self.train(visit.cohort)) for visit in visits]
+
+    def train(self, cohort: tuple[int, ...]) -> Tensor:
+        """One slot of one round."""
+        return torch.stack([self.train_client(self.first, client) for client in cohort]).mean(dim=0)
+
+    def train_client(self, start: Tensor, client: int) -> Tensor:
+        """What one client uploads."""
+        nn.utils.vector_to_parameters(start.clone(), self.module.parameters())
+        self.module.train()
+        optimiser = torch.optim.SGD(self.module.parameters(), lr=self._settings.step)
+        all_inputs, all_labels = self.shares[client]
         for _ in range(self._settings.epochs):
-            order = torch.randperm(len(self._labels[client]))
-            inputs, labels = self._inputs[client][order], self._labels[client][order]
-            for start in range(0, len(order), self._settings.batch):
-                own = inputs[start : start + self._settings.batch]
-                wanted = labels[start : start + self._settings.batch]
+            order = torch.randperm(len(all_labels))
+            inputs, labels = all_inputs[order], all_labels[order]
+            for begin in range(0, len(order), self._settings.batch):
+                own = inputs[begin : begin + self._settings.batch]
+                wanted = labels[begin : begin + self._settings.batch]
                 optimiser.zero_grad()
-                loss = nn.functional.cross_entropy(self._module(own), wanted)
+                loss = nn.functional.cross_entropy(self.module(own), wanted)
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-        return {name: value.clone() for name, value in self._module.state_dict().items()}
+        return nn.utils.parameters_to_vector(self.module.parameters()).detach()
 
-    def _average(self, uploads: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-        return {name: torch.stack([upload[name] for upload in uploads]).mean(dim=0) for name in uploads[0]}
-
-    def _survey(self, model: dict[str, Tensor]) -> float:
-        self._module.load_state_dict(model)
-        self._module.eval()
+    def survey(self, model: Tensor) -> float:
+        """Mean over clients of a model's accuracy on their test shares."""
+        nn.utils.vector_to_parameters(model.clone(), self.module.parameters())
+        self.module.eval()
         with torch.no_grad():
-            right = [(self._module(inputs).argmax(1) == labels).double().mean() for inputs, labels in self._tests]
+            right = [(self.module(inputs).argmax(1) == labels).double().mean() for inputs, labels in self._tests]
         return float(torch.stack(right).mean())
+
+
+def plain(work: Work, threads: int) -> PlainModule:
+    """The baseline of all ratios of `modules.py`."""
+    return PlainModule(build_world(work), threads)

@@ -136,7 +136,7 @@ class Team:
         }
 
     def run(self, shares: Sequence[Sequence[Visit]]) -> dict[str, Any]:
-        """Each process its share, all at once; seconds until the last one is done, by this process's clock."""
+        """Each process its share, all at once; seconds until the last one is done, by this process's clock; processor time."""
         busy = [(worker, share) for worker, share in zip(self._workers, shares, strict=True) if share]
         began = time.perf_counter()
         for worker, share in busy:
@@ -144,6 +144,7 @@ class Team:
         said = [worker.hear() for worker, _ in busy]
         return {
             "seconds": time.perf_counter() - began,
+            "busy_seconds": sum(each["busy_seconds"] for each in said),
             "values": [each["values"] for each in said],
             "peak_mb": sum(each["peak_mb"] for each in said),
         }

@@ -1,4 +1,4 @@
-"""Flower's simulation engine (Ray): clients in lean NumPy, the server a loop over Flower's Grid.
+"""Flower's simulation engine (Ray): the server a loop over Flower's Grid, clients in lean NumPy or a PyTorch loop.
 
 The simulation is started once and serves all slots, so that its start (some ten seconds) is in no time. Flower hands
 out messages every tenth of a second, one for each node; a server that trains several slots at once shares that wait, so
@@ -14,6 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any, final
 
@@ -29,15 +30,33 @@ from numpy.typing import NDArray
 _shares: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}  # of the actor's own process
 
 
+@cache
+def _module(work: Work, threads: int = 1) -> Any:
+    from benchmarks.contenders.plain_module import PlainModule
+
+    return PlainModule(build_world(work), threads)
+
+
 def _train(work: Work, message: Any) -> Any:
-    world = build_world(work)
     client = int(message.content["config"]["client"])
-    if client not in _shares:
-        _shares[client] = with_ones(world.train_inputs[client]), signs(world.train_labels[client])
     start = message.content["arrays"]["model"].numpy()
-    model = train_lean(start, *_shares[client], world.config, np.random.default_rng(client))
+    model = _train_module(work, start, client) if work.module else _train_linear(work, start, client)
     metrics = MetricRecord({"num-examples": work.samples})
     return Message(RecordDict({"arrays": _record(model), "metrics": metrics}), reply_to=message)
+
+
+def _train_linear(work: Work, start: NDArray[Any], client: int) -> NDArray[Any]:
+    world = build_world(work)
+    if client not in _shares:
+        _shares[client] = with_ones(world.train_inputs[client]), signs(world.train_labels[client])
+    return train_lean(start, *_shares[client], world.config, np.random.default_rng(client))
+
+
+def _train_module(work: Work, start: NDArray[Any], client: int) -> NDArray[Any]:
+    import torch
+
+    trained: NDArray[Any] = _module(work).train_client(torch.tensor(start), client).numpy()
+    return trained
 
 
 def _record(model: NDArray[Any]) -> Any:
@@ -57,7 +76,7 @@ class Flower:
     versions = f"flwr {version('flwr')}, ray {version('ray')}"
 
     def __init__(self, work: Work, threads: int, *, together: int = 1) -> None:
-        self._world = build_world(work)
+        self._world, self._work, self._threads = build_world(work), work, threads
         self._together = together
         self._nodes = work.budget * together
         self._asked: queue.Queue[Sequence[Visit]] = queue.Queue()
@@ -82,8 +101,21 @@ class Flower:
             models = self._answered.get()
             if isinstance(models, BaseException):
                 raise RuntimeError("the simulation failed") from models
-            opinions += [mean_opinion(self._world, model) for model in models]
+            opinions += [self._opinion(model) for model in models]
         return opinions
+
+    def _first(self) -> NDArray[Any]:
+        if not self._work.module:
+            return np.zeros((785, 10), dtype=np.float32)
+        first: NDArray[Any] = _module(self._work, self._threads).first.numpy()
+        return first
+
+    def _opinion(self, model: NDArray[Any]) -> float:
+        if not self._work.module:
+            return mean_opinion(self._world, model)
+        import torch
+
+        return float(_module(self._work, self._threads).survey(torch.tensor(model)))
 
     def _simulate(self, *apps: Any, **settings: Any) -> None:
         try:
@@ -102,7 +134,7 @@ class Flower:
             raise
 
     def _slots(self, grid: Any, nodes: list[int], visits: Sequence[Visit]) -> list[NDArray[Any]]:
-        models = [np.zeros((785, 10), dtype=np.float32) for _ in visits]
+        models = [self._first() for _ in visits]
         places = [(number, client) for number, visit in enumerate(visits) for client in visit.cohort]
         for _ in range(self._world.config.rounds_per_slot):
             records = [_record(model) for model in models]

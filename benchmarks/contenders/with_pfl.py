@@ -7,14 +7,15 @@ import os
 
 os.environ.setdefault("PFL_PYTORCH_DEVICE", "cpu")
 
+import copy
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, final
 
 import numpy as np
 import torch
+from benchmarks.contenders.plain_module import PlainModule
 from benchmarks.contenders.work import Visit, Work, build_world, mean_opinion, signs
-from numpy.typing import NDArray
 from pfl.aggregate.simulate import SimulatedBackend
 from pfl.aggregate.weighting import WeightByDatapoints
 from pfl.algorithm.base import NNAlgorithmParams
@@ -44,6 +45,20 @@ class _Svm(torch.nn.Module):
         return {}
 
 
+class _Classifier(torch.nn.Module):
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def loss(self, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy."""
+        return torch.nn.functional.cross_entropy(self.inner(inputs), targets)
+
+    def metrics(self, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, Any]:
+        """None: opinions are taken outside."""
+        return {}
+
+
 @final
 class Pfl:
     """`FederatedAveraging` with the server's step 1; every round takes the whole cohort."""
@@ -54,16 +69,33 @@ class Pfl:
         torch.set_num_threads(threads)
         set_framework_module(pytorch_ops)
         self._world = build_world(work)
+        self._plain = PlainModule(self._world, threads) if work.module else None
+        if self._plain:
+            self._shares = self._plain.shares
+            return
         shares = zip(self._world.train_inputs, self._world.train_labels, strict=True)
         self._shares = [(torch.from_numpy(np.array(x)), torch.from_numpy(signs(y))) for x, y in shares]
 
     def run(self, visits: Sequence[Visit]) -> list[float]:
         """One slot after the other."""
-        return [mean_opinion(self._world, self._slot(visit)) for visit in visits]
+        return [self._opinion(self._slot(visit)) for visit in visits]
 
-    def _slot(self, visit: Visit) -> NDArray[Any]:
+    def _opinion(self, module: torch.nn.Module) -> float:
+        if self._plain:
+            return self._plain.survey(torch.nn.utils.parameters_to_vector(module.parameters()).detach())
+        weights, bias = (parameter.detach().numpy() for parameter in module.parameters())
+        return mean_opinion(self._world, np.vstack([weights.T, bias]))
+
+    def _make_module(self) -> torch.nn.Module:
+        if not self._plain:
+            return _Svm()
+        module = _Classifier(copy.deepcopy(self._plain.module))
+        torch.nn.utils.vector_to_parameters(self._plain.first.clone(), module.parameters())
+        return module
+
+    def _slot(self, visit: Visit) -> torch.nn.Module:
         config = self._world.config
-        module = _Svm()
+        module = self._make_module()
         model = PyTorchModel(
             module,
             local_optimizer_create=torch.optim.SGD,
@@ -90,5 +122,4 @@ class Pfl:
             model_eval_params=NNEvalHyperParams(local_batch_size=None),
             callbacks=[],
         )
-        weights, bias = (parameter.detach().numpy() for parameter in module.linear.parameters())
-        return np.vstack([weights.T, bias])
+        return module

@@ -1,4 +1,7 @@
-"""The work that every contender does: slots of FedAvg on MNIST and all clients' opinions of what came out."""
+"""The work that every contender does: slots of FedAvg and all clients' opinions of what came out.
+
+Linear models on MNIST for `engine.py`; PyTorch modules on made-up images for `modules.py`.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +13,17 @@ from numpy.typing import NDArray
 
 from fedelect.analytics import survey
 from fedelect.datasets import load_dataset
-from fedelect.scenario import DataConfig, ModelConfig, ScenarioConfig, build_scenario
+from fedelect.scenario import DataConfig, Dataset, ModelConfig, ScenarioConfig, build_scenario
 from fedelect.scenario import Scenario as Scenario
 from fedelect.seeds import stream
 
 SEED = 1
 
 Shuffle = Literal["epoch", "round", "slot"]
+
+PIXELS, CLASSES, TESTS = 784, 10, 10_000
+MODULES = {"mlp": "mlp", "cnn": "cnn", "residual": "benchmarks.contenders.plain_module:residual"}
+"""Modules by the names that the benchmarks give them, as `model.kind` names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +35,14 @@ class Work:
         budget: K.
         samples: D, the same for every client.
         skew: "iid", or "labels" for the paper's five i.i.d. clients among others that hold two classes each.
+        module: One of MODULES, then it is `build_module_world`; empty for the linear model.
     """
 
     clients: int = 20
     budget: int = 5
     samples: int = 600
     skew: Literal["iid", "labels"] = "iid"
+    module: str = ""
 
     def config(self, shuffle: Shuffle = "epoch") -> ScenarioConfig:
         """The scenario, with what contenders cannot choose: how often a client shuffles."""
@@ -87,7 +96,33 @@ def covering_visits(work: Work) -> list[Visit]:
 @cache
 def build_world(work: Work, shuffle: Shuffle = "epoch") -> Scenario:
     """The clients and their data."""
+    if work.module:
+        return build_module_world(work)
     return build_scenario(work.config(shuffle), load_dataset("mnist"))
+
+
+def build_module_world(work: Work) -> Scenario:
+    """N clients with samples of made-up images: ten patterns under noise. One round of 2 epochs, batches of 20."""
+    rng = stream(SEED, "images")
+    patterns = rng.uniform(0, 255, (CLASSES, PIXELS))
+
+    def draw(count: int) -> tuple[Any, Any]:
+        labels = np.arange(count) % CLASSES
+        return (patterns[labels] + rng.normal(0, 200, (count, PIXELS))).astype(np.float32), labels
+
+    inputs, labels = draw(3 * work.clients * work.samples)
+    tests, test_labels = draw(TESTS)
+    config = ScenarioConfig(
+        name="modules",
+        seed=SEED,
+        clients=work.clients,
+        budget=work.budget,
+        rounds_per_slot=1,
+        start="warm",
+        data=DataConfig(source="digits", skew="iid", samples=(work.samples, work.samples)),
+        model=ModelConfig(kind=MODULES[work.module], step=0.02, epochs=2, batch=20),
+    )
+    return build_scenario(config, Dataset(inputs, labels, tests, test_labels))
 
 
 def with_ones(inputs: NDArray[Any]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
     python -m benchmarks.contenders.worker '{"contender": "plain", "threads": 1, "cores": [0], "work": {...}}'
 
 First line out: {"ready": true, "versions", "start_seconds", "start_mb"}, {"missing": reason} or {"failed": reason}.
-Then, for each line [[trial, slot, cohort], ...] in: {"seconds", "values", "peak_mb"}. Ends with its input. Anything a
+Then, for each line [[trial, slot, cohort], ...] in: {"seconds", "busy_seconds", "values", "peak_mb"}. Ends with its input. Anything a
 library prints goes to standard error.
 """
 
@@ -26,6 +26,9 @@ CONTENDERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "stacked-round": ("ours", "stacked", {"shuffle": "round"}),
     "stacked-slot": ("ours", "stacked", {"shuffle": "slot"}),
     "torch-loop": ("torch_loop", "TorchLoop", {}),
+    "plain-module": ("plain_module", "plain", {}),
+    "layers-module": ("ours", "modules", {"engine": "torch-layers"}),
+    "loop-module": ("ours", "modules", {"engine": "torch-loop"}),
     "fedjax": ("with_fedjax", "Fedjax", {}),
     "pfl": ("with_pfl", "Pfl", {}),
     "flower": ("with_flower", "Flower", {}),
@@ -58,6 +61,18 @@ def peak_mb() -> float:
     return total
 
 
+def processor_seconds() -> float:
+    """Processor time so far of this process and its descendants, where /proc tells."""
+    ticks = 0
+    for process in descendants(os.getpid()):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def forget_peak() -> None:
     """Start the high-water mark anew."""
     for process in descendants(os.getpid()):
@@ -77,7 +92,7 @@ def start(settings: dict[str, Any]) -> Any:
     contender = make(work, settings["threads"], **arguments)
     warm = covering_visits(work)
     # What compiles or caches per client should see them all; a plain loop has nothing to warm but its libraries.
-    contender.run(warm if settings["contender"].startswith(("stacked", "flower")) else warm[:1])
+    contender.run(warm if settings["contender"].startswith(("stacked", "flower", "layers")) else warm[:1])
     return contender
 
 
@@ -87,9 +102,10 @@ def answer(contender: Any, visits: list[list[Any]]) -> dict[str, Any]:
 
     listed = [Visit(trial, slot, tuple(cohort)) for trial, slot, cohort in visits]
     forget_peak()
-    began = time.perf_counter()
+    began, busy = time.perf_counter(), processor_seconds()
     values = contender.run(listed)
-    return {"seconds": time.perf_counter() - began, "values": values, "peak_mb": peak_mb()}
+    seconds, busy = time.perf_counter() - began, processor_seconds() - busy
+    return {"seconds": seconds, "busy_seconds": busy, "values": values, "peak_mb": peak_mb()}
 
 
 def main() -> None:
