@@ -12,8 +12,8 @@ loaded by others. Contenders: `plain`, the loop that a tutorial would write (ben
 `torch-loop` and `torch-layers`, our two paths, with so many replicas at once. The last table is the growth from 8
 replicas to 32. Seconds are processor time of the contender.
 
-With `--rivals` all train from the same first weights, in processes as for `engine.py` (`make bench-contenders` builds an
-environment that has them). Seconds are wall time, and beside it processor time of all processes of a contender, which
+With `--rivals` all train from the same first weights, in processes as for `engine.py`; `make bench-contenders` builds
+an environment that has them. Seconds are wall time, and beside it processor time of all processes of a contender, which
 other jobs on the machine disturb less but in which waiting is free. On several cores ours and pfl have a process on
 each, pfl also one process with as many threads, Flower as many actors.
 """

@@ -136,7 +136,7 @@ class Team:
         }
 
     def run(self, shares: Sequence[Sequence[Visit]]) -> dict[str, Any]:
-        """Each process its share, all at once; seconds until the last one is done, by this process's clock; processor time."""
+        """Each process its share, all at once; seconds until the last one is done, and of processor time."""
         busy = [(worker, share) for worker, share in zip(self._workers, shares, strict=True) if share]
         began = time.perf_counter()
         for worker, share in busy:

@@ -3,8 +3,8 @@
     python -m benchmarks.contenders.worker '{"contender": "plain", "threads": 1, "cores": [0], "work": {...}}'
 
 First line out: {"ready": true, "versions", "start_seconds", "start_mb"}, {"missing": reason} or {"failed": reason}.
-Then, for each line [[trial, slot, cohort], ...] in: {"seconds", "busy_seconds", "values", "peak_mb"}. Ends with its input. Anything a
-library prints goes to standard error.
+Then, for each line [[trial, slot, cohort], ...] in: {"seconds", "busy_seconds", "values", "peak_mb"}; busy is the
+processor time of all its processes. Ends with its input. Anything a library prints goes to standard error.
 """
 
 import importlib

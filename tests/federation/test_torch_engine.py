@@ -167,8 +167,8 @@ def test_dense_layers_agree_with_the_loop_both_ways(kind: str, epochs: int, by_s
         ([100] * 9, 784, 2, (9, 112, 112)),
         ([5, 700], 784, 2, (2, 704, 704)),
         ([5, 800], 784, 2, None),  # by weights it is less arithmetic
-        ([1000] * 60, 3072, 5, (60, 1008, 1008)),
-        ([1000] * 70, 3072, 5, None),  # more than the limit of memory
+        ([1000] * 130, 3072, 5, (130, 1008, 1008)),
+        ([1000] * 140, 3072, 5, None),  # more than the limit of memory
     ],
 )
 def test_samples_are_followed_where_that_is_less_work_and_fits(

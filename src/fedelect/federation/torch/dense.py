@@ -171,12 +171,16 @@ class DenseStack:
     Args:
         layers: Linear layers whose parameters are views of a flat model, at most one rectifier between two of them.
         classes: C.
+
+    Attributes:
+        tried: Shapes of steps that `layers.repeats` has tried, with what it found.
     """
 
     def __init__(self, layers: Sequence[nn.Module], classes: int) -> None:
         followed = zip(layers, [*layers[1:], None], strict=True)
         self._places = [_place(one, next_) for one, next_ in followed if isinstance(one, nn.Linear)]
         self._classes = classes
+        self.tried: dict[tuple[int, bool, int], bool] = {}
 
     def train(self, config: ModelConfig, data: Shares, trainings: Sequence[LocalTraining]) -> list[Model]:
         """Run E epochs of minibatch steps for each; return the models (P,) in order."""

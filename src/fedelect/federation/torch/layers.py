@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from fedelect.errors import ConfigurationError
+from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.dense import ROWS, DenseStack
 from fedelect.federation.torch.local_training import LocalTraining, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
@@ -165,7 +166,7 @@ def repeats(
 ) -> bool:
     """Whether the bits of a row do not depend on its place in the stack, nor on how many and which others are there.
 
-    Tried with every number of inputs in a batch that training will see.
+    Tried with every number of inputs in a batch that training will see, once for each.
 
     Args:
         stack: What trains the network.
@@ -176,18 +177,25 @@ def repeats(
         classes: C.
     """
     sizes = sorted((end - start for start, end in pairwise(data.starts)), reverse=True)
-    model, span = network.read(), 0 if data.products is None else data.products.shape[1]
-    twice = msgspec.structs.replace(config, epochs=2)
+    span = 0 if data.products is None else data.products.shape[1]
     for size in {size % config.batch: size for size in sizes}.values():  # the smallest share with this last batch
-        share = _make_share(network, _make_inputs(size, features).to(network.flat), classes, span)
-        orders = np.stack([np.arange(size), np.arange(size)[::-1]])
-        row = LocalTraining(client=0, model=model, orders=orders, seed=0)
-        other = LocalTraining(client=0, model=model * 0.5, orders=orders, seed=0)
-        (alone,) = stack.train(twice, share, [row])
-        together = [*stack.train(twice, share, [row] * ROWS), stack.train(twice, share, [other, row])[1]]
-        if any(own.tobytes() != alone.tobytes() for own in together):
+        shapes = (size % config.batch, size >= config.batch, span)
+        if shapes not in stack.tried:
+            share = _make_share(network, _make_inputs(size, features).to(network.flat), classes, span)
+            stack.tried[shapes] = _repeats_on(stack, network.read(), config, share)
+        if not stack.tried[shapes]:
             return False
     return True
+
+
+def _repeats_on(stack: DenseStack, model: Model, config: ModelConfig, share: _Share) -> bool:
+    twice = msgspec.structs.replace(config, epochs=2)
+    forth = np.arange(len(share.labels))
+    orders = np.stack([forth, forth[::-1]])
+    row, other = (LocalTraining(client=0, model=own, orders=orders, seed=0) for own in (model, model * 0.5))
+    (alone,) = stack.train(twice, share, [row])
+    together = [*stack.train(twice, share, [row] * ROWS), stack.train(twice, share, [other, row])[1]]
+    return all(own.tobytes() == alone.tobytes() for own in together)
 
 
 def _change_layers(module: nn.Module) -> None:

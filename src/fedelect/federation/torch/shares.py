@@ -14,7 +14,7 @@ from fedelect.scenario import Scenario
 ALIGNMENT = 64
 """Bytes: a line of the cache and the widest vector register. Torch's own memory starts at a multiple of it."""
 
-PRODUCTS_LIMIT = 256 * 2**20
+PRODUCTS_LIMIT = 512 * 2**20
 """Bytes that the products of the clients' samples may take."""
 
 
