@@ -161,7 +161,7 @@ def _note(table: RunTable) -> tuple[str, ...]:
     """Say who won, if there was a competition, and whether training hardly changed what clients think."""
 
     def name(row: RankedSelector) -> str:
-        return f"{row.label} ({table.selectors[row.label].entry.kind})" if row.label == "auto" else row.label
+        return table.selectors[row.label].entry.title
 
     ranking = rank_world([table])
     notes = [ranking.sentence(name)] if sum(row.place is not None for row in ranking.rows) > 1 else []
