@@ -18,10 +18,11 @@ from fedelect.protocol.transitions import TRANSITIONS, mermaid
 
 WORDS = 2000
 """Most words of a page: about ten minutes."""
+README_WORDS = 900
+"""Most words of the README, code and tables included."""
 LONG = {
     "docs/FLOWER.md": "the guide for users of Flower, still one page",
     "paper/RECORD.md": "every claim of the paper, made by a program, to look things up",
-    "CHANGELOG.md": "to look things up",
 }
 """Page -> why it may be longer."""
 WORDY = {"docs/ENGINE.md": "measurements"}
@@ -36,6 +37,13 @@ def test_a_page_is_read_in_ten_minutes(page: str) -> None:
 @pytest.mark.parametrize("page", [page for page in list_pages() if page not in WORDY])
 def test_half_of_the_sentences_of_a_page_have_fewer_than_eighteen_words(page: str) -> None:
     assert statistics.median(count_words(sentence) for sentence in find_sentences(read_page(page))) < 18
+
+
+def test_the_readme_is_short_plain_and_linked() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= README_WORDS
+    assert statistics.median(count_words(sentence) for sentence in find_sentences(text)) < 18
+    fit_links(text, "README.md", "README.md")
 
 
 def test_a_long_sentence_counts_and_code_and_tables_do_not() -> None:
