@@ -94,6 +94,15 @@ def test_every_public_name_of_a_package_is_on_its_page_with_a_docstring(package:
         assert name.documented, f"{name.path} has no docstring"
 
 
+def test_a_function_in_a_module_of_its_name_is_shown_and_not_the_module() -> None:
+    paths = {name.name: name.path for name in api.list_names("fedelect.selectors")}
+    assert paths["recommended"] == "fedelect.selectors.recommended.recommended"
+    assert paths["SetGp"] == "fedelect.selectors.SetGp"
+    for package in (package for group in api.find_packages().values() for package in group):
+        for name in api.list_names(package):
+            assert not (ROOT / "src" / f"{name.path.replace('.', '/')}.py").exists(), name
+
+
 def test_a_value_without_a_string_below_it_is_undocumented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = '__all__ = ["BARE", "SAID", "Kind", "make"]\nSAID = 1\n"""A value."""\nBARE = 2\n\n\nclass Kind:\n    pass\n'
     (tmp_path / "sample_names.py").write_text(text + '\n\ndef make() -> None:\n    """Make."""\n')

@@ -19,10 +19,10 @@ from fedelect.records.ranking import RankedSelector, rank_world
 from fedelect.records.summary import SelectorSummary, summarise
 from fedelect.records.table import RunTable, read_table
 
-CAPTION = "opinions ± 95 % interval over trials"
-SHARES_CAPTION = "; last columns: share of all elections"
-MEASURES_CAPTION = "accuracy on clean test data of all clients"
-LEGEND = {
+_CAPTION = "opinions ± 95 % interval over trials"
+_SHARES_CAPTION = "; last columns: share of all elections"
+_MEASURES_CAPTION = "accuracy on clean test data of all clients"
+_LEGEND = {
     "at the end": "last 10 slots",
     "minus random": "same trials, 95 % interval",
     "closure": "share of the way from random to the oracle, 95 % bootstrap interval",
@@ -148,7 +148,7 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
         )
         for row in rows
     )
-    opinions = Block(tuple(columns), cells, CAPTION + (SHARES_CAPTION if groups else ""))
+    opinions = Block(tuple(columns), cells, _CAPTION + (_SHARES_CAPTION if groups else ""))
     return SummaryTable(_title(table), opinions, _measures_block(rows), rows, _note(table))
 
 
@@ -215,7 +215,7 @@ def _measures_block(rows: Sequence[SelectorSummary]) -> Block | None:
     if all(one is None or one.accuracy_at_equal_bytes == one.final_accuracy for one in measured):
         shown.pop("at equal bytes", None)  # all sent as much
     cells = tuple((row.label, *line) for row, line in zip(rows, zip(*shown.values(), strict=True), strict=True))
-    return Block(("clean accuracy", *shown), cells, MEASURES_CAPTION, LEGEND)
+    return Block(("clean accuracy", *shown), cells, _MEASURES_CAPTION, _LEGEND)
 
 
 def _accuracy_at(one: MeasureSummary, *, slot: int) -> str:
