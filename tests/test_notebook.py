@@ -47,7 +47,7 @@ def printed(cell: dict[str, Any]) -> str:
 
 def test_the_notebook_shows_a_bar_a_table_and_the_figures_behind_it(cells: list[dict[str, Any]]) -> None:
     first = shown(cells[0], "text/html")
-    assert "<progress" in first and "240 of 240 replica-slots" in first
+    assert "<progress" in first and "320 of 320 replica-slots" in first
     assert "<table>" in first and "fixed:cohort=0,1,2,3,4" in first
     assert "random" in printed(cells[1]) and "±" in printed(cells[1])
     assert "((4, 20, 20), (4, 20, 5)" in "".join(shown(cells[2], "text/plain").split("\n"))

@@ -174,7 +174,10 @@ def _update_rows(values: ArrayLike) -> Floats:
         raise FeedbackError(f"the update of client {partial[0]} is nan in part; a client without one has a row of nan")
     beyond = np.flatnonzero((np.abs(rows) > _LARGEST).any(axis=1))
     if beyond.size:
-        raise FeedbackError(f"updates must be within ±{_LARGEST:g}; that of client {beyond[0]} is not")
+        raise FeedbackError(
+            f"updates must be within ±{_LARGEST:g}; that of client {beyond[0]} is not. "
+            f"If training diverges, take a smaller step"
+        )
     rows.flags.writeable = False
     return rows
 

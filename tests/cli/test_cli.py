@@ -136,6 +136,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
         ("show nowhere", "is no run folder"),
         ("report nowhere", "is no run folder"),
         ("data fetch imagenet", "unknown data set 'imagenet'"),
+        ("data fetch minst", "did you mean 'mnist'?"),
         ("scenario show nothing", "neither a preset"),
     ],
 )

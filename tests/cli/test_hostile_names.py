@@ -94,12 +94,14 @@ def test_errors_show_what_a_file_says_as_text(tmp_path: Path) -> None:
 
 def test_live_prints_its_address_and_serves_the_names_as_text(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path / "run[red]")
-    command = [sys.executable, "-m", "fedelect", "live", str(folder), "--port", "0"]
+    later = tmp_path / "later[/red]"
+    command = [sys.executable, "-m", "fedelect", "live", str(folder), str(later), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as child:
         try:
             assert child.stdout is not None
             line = child.stdout.readline()
             assert harmless(line) and line.startswith("live: http://127.0.0.1:")
+            assert child.stdout.readline() == f"waiting for a run to begin in {later}\n", "and none for the other"
             with urllib.request.urlopen(line.split()[1]) as answer:
                 page = answer.read().decode()
             assert "<script>alert(1)" not in page

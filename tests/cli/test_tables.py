@@ -31,6 +31,8 @@ def test_a_narrow_console_leaves_out_the_least_needed_measures_and_names_them() 
     assert missing and missing == there[: len(missing)]
     assert all(len(line) <= 80 for line in lines) and "…" not in text
     assert any(line.split()[:1] == ["mine"] and "[" in line for line in lines), "closure is never left out"
+    assert "closure: share" in text and "evaluations: " not in text, "only what is shown is explained"
+    assert "evaluations: a trial" in " ".join(" ".join(printed(measured_run(), 160)).split())
 
 
 def test_a_run_without_measures_is_one_table() -> None:

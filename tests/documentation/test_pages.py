@@ -18,10 +18,11 @@ from fedelect.protocol.transitions import TRANSITIONS, mermaid
 
 WORDS = 2000
 """Most words of a page: about ten minutes."""
+README_WORDS = 900
+"""Most words of the README, code and tables included."""
 LONG = {
     "docs/FLOWER.md": "the guide for users of Flower, still one page",
     "paper/RECORD.md": "every claim of the paper, made by a program, to look things up",
-    "CHANGELOG.md": "to look things up",
 }
 """Page -> why it may be longer."""
 WORDY = {"docs/ENGINE.md": "measurements"}
@@ -36,6 +37,13 @@ def test_a_page_is_read_in_ten_minutes(page: str) -> None:
 @pytest.mark.parametrize("page", [page for page in list_pages() if page not in WORDY])
 def test_half_of_the_sentences_of_a_page_have_fewer_than_eighteen_words(page: str) -> None:
     assert statistics.median(count_words(sentence) for sentence in find_sentences(read_page(page))) < 18
+
+
+def test_the_readme_is_short_plain_and_linked() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= README_WORDS
+    assert statistics.median(count_words(sentence) for sentence in find_sentences(text)) < 18
+    fit_links(text, "README.md", "README.md")
 
 
 def test_a_long_sentence_counts_and_code_and_tables_do_not() -> None:
@@ -84,6 +92,15 @@ def test_every_public_name_of_a_package_is_on_its_page_with_a_docstring(package:
     for name in names.values():
         assert f"\n::: {name.path}\n" in page
         assert name.documented, f"{name.path} has no docstring"
+
+
+def test_a_function_in_a_module_of_its_name_is_shown_and_not_the_module() -> None:
+    paths = {name.name: name.path for name in api.list_names("fedelect.selectors")}
+    assert paths["recommended"] == "fedelect.selectors.recommended.recommended"
+    assert paths["SetGp"] == "fedelect.selectors.SetGp"
+    for package in (package for group in api.find_packages().values() for package in group):
+        for name in api.list_names(package):
+            assert not (ROOT / "src" / f"{name.path.replace('.', '/')}.py").exists(), name
 
 
 def test_a_value_without_a_string_below_it_is_undocumented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,13 @@ def test_a_run_without_measures_says_nothing_of_them() -> None:
     assert all("measured" not in row for row in summary_json(tabulate(run))["selectors"])
 
 
+def test_shares_of_elections_are_shown_only_of_groups_that_leave_somebody_out() -> None:
+    table = summary_table(tabulate(sample_run())).opinions
+    assert table.columns[-2:] == ("iid (3)", "skewed (4)") and "share of all elections" in table.caption
+    table = summary_table(tabulate(sample_run(groups={"skewed": tuple(range(7))}))).opinions
+    assert not any("skewed" in column for column in table.columns) and "elections" not in table.caption
+
+
 def test_the_table_of_a_measured_run_has_a_second_part_with_the_columns_that_have_figures() -> None:
     table = summary_table(tabulate(measured_run()))
     assert table.measures is not None
@@ -212,9 +219,8 @@ def test_the_table_of_a_measured_run_has_a_second_part_with_the_columns_that_hav
     random = dict(zip(table.measures.columns, table.measures.cells[1], strict=True))
     assert random["minus random"] == random["closure"] == "-"
     assert table.notes[0].startswith("mine is first: accuracy 0.783")
-    assert (
-        str(table).endswith(f"{table.measures.caption}\n{table.notes[0]}") and table._repr_html_().count("<table>") == 2
-    )
+    explained = table.measures.explain(table.measures.columns)
+    assert str(table).endswith(f"{explained}\n{table.notes[0]}") and table._repr_html_().count("<table>") == 2
     thrifty = summary_table(tabulate(without(measured_run(), "mine"))).blocks[1].columns
     assert "at equal bytes" not in thrifty, "both sent as much"
     assert "closure" not in summary_table(tabulate(without(measured_run(), "oracle"))).blocks[1].columns

@@ -221,6 +221,21 @@ def test_runs_in_one_world_are_ranked_in_one_table_and_what_is_repeated_is_shown
     assert page.data()["runs"][1]["selectors"][0]["repeated"]
 
 
+def test_the_recommended_selector_is_named_with_what_it_stands_for_in_each_run(tmp_path: Path) -> None:
+    kinds = {"fa": "SetGp", "da": "BpGp"}
+    runs = []
+    for framework, kind in kinds.items():
+        own = SelectorEntry(label="auto", kind=kind), SelectorEntry(label="random", kind="RandomCohort")
+        runs.append(sample_run(framework=framework, selectors=own))
+    page = read(write_report(runs, tmp_path / "report.html"))
+    names = [row[0]["text"] for row in page.tables["table-won"][1:]]
+    shown = sorted(name.lstrip("123") for name in names if name is not None)
+    assert shown == ["auto (BpGp)", "auto (SetGp)", "random"]
+    assert page.row("won", "auto (BpGp)")["loop"]["text"] == "FL&DA"
+    first, second = (run["selectors"][0] for run in page.data()["runs"])
+    assert first["look"] == second["look"] and second["again"]
+
+
 def test_an_empty_run_gives_a_page_that_says_so(tmp_path: Path) -> None:
     page = read(write_report(sample_run(until=0), tmp_path / "report.html"))
     assert "No slot is on record so far." in page.text

@@ -54,8 +54,10 @@ class Name:
 
     @property
     def path(self) -> str:
-        """Its full name."""
-        return f"{self.package}.{self.name}"
+        """Its full name; where a module has the same, the one in that module, for the other would be the module."""
+        whole = f"{self.package}.{self.name}"
+        value = getattr(importlib.import_module(self.package), self.name)
+        return f"{whole}.{self.name}" if getattr(value, "__module__", None) == whole else whole
 
 
 def find_packages() -> dict[str, tuple[str, ...]]:

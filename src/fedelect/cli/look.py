@@ -15,6 +15,7 @@ from rich.text import Text
 from fedelect.cli.console import make_console
 from fedelect.cli.tables import print_summary
 from fedelect.records import read_table, summary_json, summary_table
+from fedelect.records.run_folder import HEADER_NAME
 from fedelect.report import write_figures, write_report
 from fedelect.report.live import DEFAULT_PORT, LiveServer, RunWatcher
 from fedelect.selectors import AbstractSelector, selector_families
@@ -87,6 +88,9 @@ def live(
     with LiveServer(RunWatcher(folders, targets=target), host=host, port=port) as server:
         console = make_console()
         console.print(f"live: {server.address}  (Ctrl-C ends it)", highlight=False, soft_wrap=True)
+        for folder in folders:
+            if not (folder / HEADER_NAME).exists():
+                console.print(Text(f"waiting for a run to begin in {folder}"), soft_wrap=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
 

@@ -30,7 +30,7 @@ def run(
         list[str] | None,
         typer.Option(
             help="Who decides; give it several times to compare. NAME, NAME:key=value,... or module:Class. "
-            "`fedelect selectors` lists them."
+            "`fedelect selectors` lists them. If left out: auto, the recommended one (bp-ucb under da), and random."
         ),
     ] = None,
     slots: Annotated[

@@ -55,7 +55,7 @@ def _table(block: Block, title: str, missing: Sequence[str]) -> Table:
     for row in block.cells:
         table.add_row(*(Text(row[number]) for number in shown))
     narrow = f". Left out, for the console is narrow: {', '.join(missing)}" if missing else ""
-    table.caption = Text(block.caption + narrow)
+    table.caption = Text(block.explain([block.columns[number] for number in shown]) + narrow)
     return table
 
 

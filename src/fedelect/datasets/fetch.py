@@ -17,6 +17,7 @@ from typing import IO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect._text import suggest
 from fedelect.errors import ConfigurationError, DataError
 from fedelect.scenario import Dataset
 
@@ -147,7 +148,8 @@ def fetch_dataset(
     """
     if name not in PUBLISHED:
         raise ConfigurationError(
-            f"unknown data set {name!r}; {' and '.join(PUBLISHED)} can be fetched, digits comes with scikit-learn"
+            f"unknown data set {name!r}{suggest(name, PUBLISHED)}; {' and '.join(PUBLISHED)} can be fetched, "
+            "digits comes with scikit-learn"
         )
     published = PUBLISHED[name]
     target = (cache or cache_folder()) / name

@@ -186,6 +186,11 @@ class SelectorEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     kind: str
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
 
+    @property
+    def title(self) -> str:
+        """The label; for "auto" with the class that it stands for in this run."""
+        return f"{self.label} ({self.kind})" if self.label == "auto" else self.label
+
 
 class Optimum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The best cohort of a world in which the value of every cohort is known exactly: that of an atlas.

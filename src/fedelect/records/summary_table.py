@@ -5,8 +5,8 @@ import functools
 import html
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -19,12 +19,21 @@ from fedelect.records.ranking import RankedSelector, rank_world
 from fedelect.records.summary import SelectorSummary, summarise
 from fedelect.records.table import RunTable, read_table
 
-CAPTION = "opinions ± 95 % interval over trials; last columns: share of all elections"
-MEASURES_CAPTION = (
-    "accuracy on clean test data of all clients; at the end: last 10 slots. minus random: same trials, 95 % interval. "
-    "closure: share of the way from random to the oracle, 95 % bootstrap interval. slots to random: until random's "
-    "accuracy at the end. low: 10th percentile over clients. flawed: share of the elected. MB and evaluations: a trial"
-)
+_CAPTION = "opinions ± 95 % interval over trials"
+_SHARES_CAPTION = "; last columns: share of all elections"
+_MEASURES_CAPTION = "accuracy on clean test data of all clients"
+_LEGEND = {
+    "at the end": "last 10 slots",
+    "minus random": "same trials, 95 % interval",
+    "closure": "share of the way from random to the oracle, 95 % bootstrap interval",
+    "slots to random": "until random's accuracy at the end",
+    "low": "10th percentile over clients",
+    "flawed": "share of the elected",
+    "MB": "a trial",
+    "at equal bytes": "when as much was sent as by the thriftiest",
+    "evaluations": "a trial",
+}
+"""Column of measures -> what it is."""
 
 _LEAST_PROGRESS = 0.1  # share of what lies between the untrained model's opinion and 1
 
@@ -37,11 +46,17 @@ class Block:
         columns: Column headings.
         cells: The text of each row, cell by cell.
         caption: What the figures are.
+        legend: Column -> what it is, where the heading does not say it.
     """
 
     columns: tuple[str, ...]
     cells: tuple[tuple[str, ...], ...]
     caption: str
+    legend: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def explain(self, columns: Sequence[str]) -> str:
+        """Return the caption, with the legend of these columns."""
+        return ". ".join([self.caption, *(f"{name}: {self.legend[name]}" for name in columns if name in self.legend)])
 
     def __str__(self) -> str:
         lines = [self.columns, *self.cells]
@@ -53,7 +68,7 @@ class Block:
             )
             for line in lines
         ]
-        return printable("\n".join([texts[0], "-" * len(texts[0]), *texts[1:], self.caption]))
+        return printable("\n".join([texts[0], "-" * len(texts[0]), *texts[1:], self.explain(self.columns)]))
 
     def as_html(self, title: str = "") -> str:
         """Return the table as HTML, under a title."""
@@ -63,7 +78,7 @@ class Block:
 
         head = f"{html.escape(title)}<br>" if title else ""
         body = "".join(line("td", row) for row in self.cells)
-        caption = f"<caption>{head}<small>{html.escape(self.caption)}</small></caption>"
+        caption = f"<caption>{head}<small>{html.escape(self.explain(self.columns))}</small></caption>"
         return f"<table>{caption}<thead>{line('th', self.columns)}</thead><tbody>{body}</tbody></table>"
 
 
@@ -117,7 +132,7 @@ class SummaryTable(Sequence[SelectorSummary]):
 def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
     """Summarise a run, or the run in a folder, for people to read."""
     table = run if isinstance(run, RunTable) else read_table(run)
-    groups = table.header.groups
+    groups = {group: members for group, members in table.header.groups.items() if len(members) < table.header.clients}
     rows = tuple(summarise(table))
     gaps = rows if any(row.gap_to_best is not None for row in rows) else ()
     best = "best fixed" if table.header.optimum is None else "optimum"
@@ -133,7 +148,7 @@ def summary_table(run: RunTable | str | os.PathLike[str]) -> SummaryTable:
         )
         for row in rows
     )
-    opinions = Block(tuple(columns), cells, CAPTION)
+    opinions = Block(tuple(columns), cells, _CAPTION + (_SHARES_CAPTION if groups else ""))
     return SummaryTable(_title(table), opinions, _measures_block(rows), rows, _note(table))
 
 
@@ -161,7 +176,7 @@ def _note(table: RunTable) -> tuple[str, ...]:
     """Say who won, if there was a competition, and whether training hardly changed what clients think."""
 
     def name(row: RankedSelector) -> str:
-        return f"{row.label} ({table.selectors[row.label].entry.kind})" if row.label == "auto" else row.label
+        return table.selectors[row.label].entry.title
 
     ranking = rank_world([table])
     notes = [ranking.sentence(name)] if sum(row.place is not None for row in ranking.rows) > 1 else []
@@ -200,7 +215,7 @@ def _measures_block(rows: Sequence[SelectorSummary]) -> Block | None:
     if all(one is None or one.accuracy_at_equal_bytes == one.final_accuracy for one in measured):
         shown.pop("at equal bytes", None)  # all sent as much
     cells = tuple((row.label, *line) for row, line in zip(rows, zip(*shown.values(), strict=True), strict=True))
-    return Block(("clean accuracy", *shown), cells, MEASURES_CAPTION)
+    return Block(("clean accuracy", *shown), cells, _MEASURES_CAPTION, _LEGEND)
 
 
 def _accuracy_at(one: MeasureSummary, *, slot: int) -> str:

@@ -96,11 +96,12 @@ def _make_world(name: str, analyses: list[RunAnalysis], looks: dict[str, Look]) 
             before = [one for one in found if one.summary.label == summary.label]
             earlier = [one.analysis.run.table.selectors[summary.label] for one in before]
             repeated = any(repeats(table, one) for one in earlier)
+            title, taken = table.entry.title, {one.name for one in before}
             found.append(
                 Series(
                     analysis=analysis,
                     summary=summary,
-                    name=f"{analysis.run.name}: {summary.label}" if before and not repeated else summary.label,
+                    name=f"{analysis.run.name}: {title}" if title in taken and not repeated else title,
                     look=looks[summary.label],
                     again=bool(before) and not repeated,
                     repeated=repeated,
