@@ -5,7 +5,7 @@ from paper.calibration import BEST_KNOWN
 from paper.catalogue import MAIN, quick_init
 from paper.claims.central import EXPLORES
 from paper.claims.claim import Check, Claim
-from paper.claims.drawn import measured_over_drawings
+from paper.claims.drawn import measure_over_drawings
 from paper.claims.measures import (
     elected,
     excess_over_others,
@@ -32,7 +32,7 @@ CLAIMS = (
                 measure=mean_of(quick_init(), elected(members), slots=LONG),
                 claimed=near(value, 0.1 * value),
                 digits=2,
-                drawn=measured_over_drawings("fa", elected(members), slots=LONG),
+                drawn=measure_over_drawings("fa", elected(members), slots=LONG),
             )
             for name, members, value in (
                 ("i.i.d.", BEST_KNOWN, published.IID_ELECTIONS),

@@ -8,7 +8,7 @@ from paper.catalogue import PRESETS, experiment
 from paper.claims import VERDICTS, Check, Claim, Finding, Verdict, verdict_of
 from paper.claims.causes import CAUSES, Cause, cause_of
 from paper.claims.claim import OverDrawings
-from paper.ranges import Outcome
+from paper.ranges import CheckOutcome
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean should be. A check is judged by the mean's 95 %
@@ -73,7 +73,7 @@ def _of_cause(findings: Sequence[Finding]) -> str:
         return "not measured yet"
     if "holds in part" in verdicts:
         return "holds in part"
-    words: dict[Verdict, Outcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+    words: dict[Verdict, CheckOutcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
     return verdict_of([outcome for verdict, outcome in words.items() if verdict in verdicts])
 
 

@@ -17,7 +17,7 @@ from paper.claims.claim import REST_UNDECIDED, select_deciding
 from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
-from paper.ranges import Outcome, Range
+from paper.ranges import CheckOutcome, Range
 from paper.tests.made_up_results import made_up_drawings, put
 from paper.tests.small_store import small
 
@@ -111,7 +111,7 @@ def test_whatever_the_verdict_there_is_a_sentence_on_why(one: Claim) -> None:
     deciding = sum(check.decides for check in one.checks)
     possible: list[Verdict] = ["holds", "does not hold", "undecided"]
     possible += ["holds in part"] if deciding > 1 else []
-    failed: tuple[Outcome, ...] = tuple("fails" for _ in one.checks)
+    failed: tuple[CheckOutcome, ...] = tuple("fails" for _ in one.checks)
     nothing = tuple(None for _ in one.checks)
     for verdict in possible:
         finding = Finding(claim=one, measured=nothing, judged=nothing, outcomes=failed, verdict=verdict)

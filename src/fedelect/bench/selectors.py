@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
-from fedelect.bench.figures import Figures, figures_of, got_close
+from fedelect.bench.figures import Figures, figures_of, has_come_close
 from fedelect.bench.play import Elections, Player
 from fedelect.bench.specs import REFERENCE, benchmark_specs
 from fedelect.equations.intervals import Interval, mean_interval, paired_difference
@@ -150,7 +150,7 @@ def rank_selectors(
     close: dict[str, int] = {}
     for place, elections in run_tasks(player.elections, [(text,) for text in texts], workers=worker_count(workers)):
         values = known.of(elections.cohorts)
-        close[texts[place]] = int(got_close(values, known.optimum.mean).sum())
+        close[texts[place]] = int(has_come_close(values, known.optimum.mean).sum())
         played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)
         progress(len(played), len(texts))
     _, reference = played[REFERENCE]

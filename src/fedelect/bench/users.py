@@ -112,7 +112,7 @@ def bench_users(
     Args:
         out_dir: Folder for the runs; the same call resumes them.
         selectors: Specifications of the selectors. If one of them needs contributions, the worlds have a validation
-            share at the server (`validated`), for all selectors of the run.
+            share at the server (`reserve_validation`), for all selectors of the run.
         worlds: Names of worlds; all if empty.
         trials: Trials in each world, each with its own draw; within a trial all selectors share world and draws.
         slots: T.
@@ -176,7 +176,7 @@ class _Game:
         specs = specify_selectors(self.texts)
         config = USER_WORLDS[name].config(self.seed)
         return Plan(
-            config=validated(config) if any(map(_needs_contributions, specs)) else config,
+            config=reserve_validation(config) if any(map(_needs_contributions, specs)) else config,
             framework="fa",
             selectors=specs,
             slots=self.slots,
@@ -200,7 +200,7 @@ class _Game:
         simulate(self.plan(name), USER_WORLDS[name].load(), self.folder(name), command=command, workers=1)
 
 
-def validated(config: ScenarioConfig) -> ScenarioConfig:
+def reserve_validation(config: ScenarioConfig) -> ScenarioConfig:
     """Return a users' world in which the server holds a tenth of the training samples, which no client has."""
     return change_scenario(config, {"validation": {"share": 0.1}})
 

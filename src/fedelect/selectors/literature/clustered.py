@@ -28,7 +28,7 @@ class _ClusteredSampling(AbstractSelector):
         """(K, n) chances of the n clients of the pool in each of the K draws; rows sum to 1."""
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        pool = self._considered(slot, self._candidates(available))
+        pool = self._narrow(slot, self._candidates(available))
         rng, free = stream(self.seed, "members", slot), np.ones(pool.size)
         for chances in self.distributions(slot, pool):
             left = chances * free
@@ -37,7 +37,7 @@ class _ClusteredSampling(AbstractSelector):
             free[rng.choice(pool.size, p=left / left.sum())] = 0.0
         return tuple(pool[free == 0.0].tolist()), ()
 
-    def _considered(self, slot: int, pool: Ints) -> Ints:
+    def _narrow(self, slot: int, pool: Ints) -> Ints:
         return pool
 
     def _masses(self, pool: Ints) -> Floats:
@@ -113,7 +113,7 @@ class ClusteredBySimilarity(_ClusteredSampling):
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._updates = LastUpdates(self.clients)
 
-    def _considered(self, slot: int, pool: Ints) -> Ints:
+    def _narrow(self, slot: int, pool: Ints) -> Ints:
         most = max(_MOST_CLUSTERED, self.budget)
         return pool if pool.size <= most else np.sort(self._pick_random(slot, pool, most, "clustered"))
 

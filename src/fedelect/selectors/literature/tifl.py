@@ -85,7 +85,7 @@ class TiFl(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.seconds is not None and feedback.opinions is not None  # declared in `needs`
-        profiled = self._profiled()
+        profiled = self._is_profiled()
         self._update_known("seconds", feedback.seconds)
         self._update_known("opinions", feedback.opinions)
         if profiled:
@@ -99,7 +99,7 @@ class TiFl(AbstractSelector):
         self.arrays["tried"][list(selection.cohort)] = 1.0
         self._cold.mark_tried(selection.cohort)
 
-    def _profiled(self) -> bool:
+    def _is_profiled(self) -> bool:
         return bool(self.arrays["tried"].all())
 
     def _use_credit(self, tier: int) -> None:
