@@ -18,7 +18,7 @@ from fedelect.bench.specs import REFERENCE, benchmark_specs
 from fedelect.equations.intervals import Interval, mean_interval, paired_difference
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
-from fedelect.vocabulary import Cohort
+from fedelect.vocabulary import Cohort, Progress, ignore_progress
 
 _SHIPPED = (
     "r-labels2-N12-K4",
@@ -28,9 +28,6 @@ _SHIPPED = (
     "r-unequal-N15-K5",
     "r-lossy-N12-K4",
 )
-
-Progress = Callable[[int, int], None]
-"""Called with (selectors finished, selectors in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +116,7 @@ def rank_selectors(
     only: Sequence[str] = (),
     truth: Callable[[Atlas], Truth] = table_truth,
     workers: int | None = None,
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
 ) -> Ranking:
     """Play every selector on the atlas, and rank them.
 
@@ -133,7 +130,7 @@ def rank_selectors(
             fixed cohorts; empty for all that fedelect offers.
         truth: Returns the values of cohorts.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
-        progress: Called when the ranking begins and whenever a selector is finished.
+        progress: Called with (finished, total) selectors when the ranking begins and whenever a selector is finished.
 
     Raises:
         ConfigurationError: A number is out of range, or a selector cannot be ranked.

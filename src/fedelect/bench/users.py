@@ -4,7 +4,7 @@ Each world is a run in a folder of its own, so it can be resumed and reported on
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from fedelect.selectors import SelectorSpec
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, simulate, specify_selectors
 from fedelect.simulator.plan import build_world
+from fedelect.vocabulary import Progress, ignore_progress
 
 CYCLE = "cycle"
 BASELINES = (CYCLE, RANDOM, ORACLE)
@@ -28,9 +29,6 @@ BASELINES = (CYCLE, RANDOM, ORACLE)
 
 CLAIM_TRIALS = 20
 """Fewest trials for a claim about selectors."""
-
-Progress = Callable[[int, int], None]
-"""Called with (worlds finished, worlds in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +103,7 @@ def bench_users(
     slots: int = SLOTS,
     seed: int = 1,
     workers: int | None = None,
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
 ) -> UsersBenchmark:
     """Play selectors in the users' worlds, with shuffled cycles, random and the oracle for comparison.
 
@@ -118,7 +116,7 @@ def bench_users(
         slots: T.
         seed: The one seed.
         workers: Processes to spread the worlds over; one for each core if None. It changes no figure.
-        progress: Called when the benchmark begins and whenever a world is finished.
+        progress: Called with (finished, total) worlds when the benchmark begins and whenever a world is finished.
 
     Raises:
         ConfigurationError: A world, selector or number that cannot be used.
