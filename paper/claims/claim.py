@@ -1,11 +1,11 @@
 """A claim of the paper as data: what it says, what we measure, and the rule that turns measurements into a verdict.
 
 A claim has one or more checks. A check states that a measured mean lies in a range, and is judged by the mean's 95 %
-interval, over drawings of the data where the check says how, else over trials of one drawing. It holds if the whole
-interval is inside the range, fails if the whole interval is outside, and is undecided if the interval straddles an end
-of it. The claim holds if all checks hold, holds in part if some hold, does not hold if none does and some fail, and is
-undecided otherwise. Where a check lacks results, the claim is not measured yet. Checks that decide nothing are only
-shown.
+interval. The interval is over drawings of the data where the check says how, else over trials of one drawing. It holds
+if the whole interval is inside the range, fails if the whole interval is outside, and is undecided if the interval
+straddles an end of it. The claim holds if all checks hold, holds in part if some hold, does not hold if none does and
+some fail, and is undecided otherwise. Where a check lacks results, the claim is not measured yet. Checks that decide
+nothing are only shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -40,7 +40,7 @@ drawing alone: orders, shares of trials, differences in slots, and the two basel
 Conventional UCB and random selection draw alike, whatever the drawing.
 
 Two more things to keep in mind. The checks are many, each at 95 %, and nothing is corrected for that: of a hundred
-that are true about five may come out wrong. And claims that follow from one choice are not so many findings: below
+that are true about five may come out wrong. And claims that follow from one choice are not as many findings: below
 they are grouped by cause, and a cause counts once."""
 
 

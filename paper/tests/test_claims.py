@@ -238,7 +238,7 @@ def test_elections_by_group(evidence: Evidence) -> None:
 
 
 def test_extremes_are_chosen_by_other_trials_than_they_are_valued_by(evidence: Evidence) -> None:
-    """Whoever is ahead by luck in one half of the trials is not in the other."""
+    """A selector that is ahead by luck in one half of the trials is not in the other."""
     cohorts = np.zeros((4, 500, 5), dtype=np.int64)
     cohorts[0::2] = [0, 5, 6, 7, 8]  # even trials: 0 is elected of the five, 5 to 8 of the others
     cohorts[1::2] = [1, 9, 10, 11, 12]

@@ -1,4 +1,4 @@
-"""A run spread over processes or a Ray cluster is the run of one process, whoever is killed on the way."""
+"""A run spread over processes or a Ray cluster is the run of one process, whatever is killed on the way."""
 
 import dataclasses
 import os

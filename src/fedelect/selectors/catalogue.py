@@ -111,8 +111,8 @@ class SelectorSpec:
     def of(cls, thing: "str | Make", *, extra: Mapping[str, Make] | None = None) -> "SelectorSpec":
         """Specify a selector by text (see `parse`), by its class, or by a function.
 
-        A class of the catalogue is labelled with its name there, another class or function with `module:Name`, or
-        with its bare name if other processes cannot import it (defined in `__main__`, a notebook or a function).
+        A class of the catalogue is labelled with its name there, another class or function with `module:Name`. One that
+        other processes cannot import (defined in `__main__`, a notebook or a function) has its bare name.
 
         Args:
             thing: A text, a subclass of `AbstractSelector`, or a function `(clients, budget, seed) -> selector`, which
