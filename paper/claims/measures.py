@@ -104,7 +104,7 @@ def share_reaching(series: Series, target: float, *, slots: int) -> Measure:
     return measure
 
 
-def elected(members: Sequence[int]) -> CurveStatistic:
+def elections_of(members: Sequence[int]) -> CurveStatistic:
     """How often one of `members` was elected, on average over them."""
     return lambda curves: np.asarray(elections(curves)[:, list(members)].mean(axis=1))
 
@@ -215,7 +215,7 @@ def _mean_over_slots(values: Floats) -> Floats:
     return mean_band(values.T).mean
 
 
-def counted(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
+def count_trials(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
     """How many trials of a series are on file."""
 
     def measure(evidence: Evidence) -> Interval | None:

@@ -21,7 +21,7 @@ from paper.claims.measures import (
     CurveStatistic,
     accuracy_gain,
     cold_start_opinion,
-    counted,
+    count_trials,
     difference_of_declines,
     mean_difference,
     mean_of,
@@ -268,7 +268,7 @@ CLAIMS = (
         checks=(
             Check(
                 name="trials of Quick-Init UCB at N = 100, T = 500",
-                measure=counted(quick_init(_COUNTS[-1]), slots=500, trials=FEWER_TRIALS),
+                measure=count_trials(quick_init(_COUNTS[-1]), slots=500, trials=FEWER_TRIALS),
                 claimed=below(1.0),
                 digits=0,
             ),
