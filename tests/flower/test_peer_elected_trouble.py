@@ -117,6 +117,7 @@ def certified(frame: object) -> Certificate:
     return certificate
 
 
+@pytest.mark.integration  # waits for the end of a slot by the clock
 def test_without_a_quorum_of_peers_the_slot_is_skipped_nobody_trains_and_the_model_stays(
     fed: Federation, caplog: pytest.LogCaptureFixture
 ) -> None:
