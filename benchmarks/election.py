@@ -8,8 +8,8 @@
 Peers run on this machine, a process each, over mutual TLS, on a ring with chords (four neighbours each), ready for no
 fault, with 10 rounds of belief messages. The time of a slot starts when the last peer has its opinion and ends when the
 first, or the last, peer holds the certificate; clocks are one machine's monotonic clock. The floor is the number of
-rounds that must follow each other (beliefs, flood, then the votes' way through the graph) times half the round trip
-measured between two processes over the same links; it knows nothing of the processor time that signatures take on a
+rounds that must follow each other (beliefs, flood, then the votes' way through the graph) times half a round trip,
+measured between two processes over the same links. It knows nothing of the processor time that signatures take on a
 machine with fewer cores than peers, which is measured beside it.
 
 With `--kills` peers are ready for one fault and keep the default deadlines. A peer is killed (SIGKILL) as soon as it

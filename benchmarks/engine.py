@@ -5,8 +5,8 @@
     python benchmarks/engine.py --full     # D = 200, 600, 3000: about an hour or two
     python benchmarks/engine.py --only stacked-slot --only fedjax
 
-One slot is L = 15 rounds of FedAvg by K = 5 random clients of N = 20 with D samples each (linear SVM on MNIST, E = 10,
-B = 100), and the opinions of all N clients. Every contender runs in a process of its own, on its own cores, with its
+One slot is L = 15 rounds of FedAvg by K = 5 random clients of N = 20, and the opinions of all N clients. A client has D
+samples (linear SVM on MNIST, E = 10, B = 100). Every contender runs in a process of its own, on its own cores, with its
 own number of threads; they are warmed up first and then take turns, so that a change of the machine's load hits all
 alike, and ratios are taken within a round. Contenders that are not installed are left out: `make bench-contenders`
 builds an environment that has them. Needs MNIST (`fedelect data fetch mnist`). Results go to a JSON file after each

@@ -3,11 +3,11 @@
     python benchmarks/scale.py                      # N = 100, 1,000 and 10,000; K = 10 train, 40 are asked
     python benchmarks/scale.py --selector set-gp --slots 60 --most 0.5    # exit code 1 if an exponent is larger
 
-Every client has a share of its own (25 training and 6 test samples of 20 features, 10 classes), half of the clients
-are there in a slot, and the model (softmax) goes on from slot to slot. Each N is played in a fresh process: T slots
-after 5 that are not counted, through `play_slot` as in any run, measures included. The exponent is that of N in a fit
-of log time: 0 if N does not matter, 1 if a slot costs what N costs. The memory is the peak of the process above that of
-one with the smallest N, for each client; the data alone takes 3.2 KB.
+Every client has a share of its own: 25 training and 6 test samples of 20 features, 10 classes. Half of the clients are
+there in a slot, and the model (softmax) goes on from slot to slot. Each N is played in a fresh process: T slots after 5
+that are not counted, through `play_slot` as in any run, measures included. The exponent is that of N in a fit of log
+time: 0 if N does not matter, 1 if a slot costs what N costs. The memory is the peak of the process above that of one
+with the smallest N, for each client; the data alone takes 3.2 KB.
 """
 
 import sys

@@ -30,7 +30,7 @@ from paper import (
     committed_results,
     committed_results_on_atlas,
     draw,
-    estimated_seconds,
+    estimate_seconds,
     experiment,
     format_duration,
     is_measured,
@@ -172,7 +172,7 @@ def _play(wanted: Sequence[Experiment], preset: Preset, store: ResultStore, work
     tasks = order_tasks(store.missing(requests, also=later), [one.at(preset) for one in wanted])
     if tasks:
         slot_s = seconds_for_a_slot(store)
-        left = estimated_seconds(tasks, slot_s, base=store.base, workers=workers)
+        left = estimate_seconds(tasks, slot_s, base=store.base, workers=workers)
         console.print(
             f"{len(tasks)} blocks to play, about {format_duration(left)} on {workers} processes "
             f"({1e3 * slot_s:.0f} ms a replica-slot)",

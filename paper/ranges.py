@@ -6,7 +6,7 @@ from typing import Literal
 
 from fedelect.equations.intervals import Interval
 
-Outcome = Literal["holds", "fails", "undecided", "not measured yet"]
+CheckOutcome = Literal["holds", "fails", "undecided", "not measured yet"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Range:
     low: float = -math.inf
     high: float = math.inf
 
-    def judge(self, interval: Interval | None) -> Outcome:
+    def judge(self, interval: Interval | None) -> CheckOutcome:
         """The outcome, by the rule of this module. A single trial has no interval and decides nothing."""
         if interval is None or math.isnan(interval.mean):
             return "not measured yet"

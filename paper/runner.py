@@ -198,7 +198,7 @@ def seconds_for_a_slot(store: ResultStore) -> float:
     return (time.perf_counter() - begun) / PROBE_JOBS
 
 
-def estimated_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: ScenarioConfig, workers: int) -> float:
+def estimate_seconds(tasks: Sequence[BlockTask], slot_s: float, *, base: ScenarioConfig, workers: int) -> float:
     """How long the tasks will take: training is in proportion to the uploads that arrive."""
     cost = sum(
         task.replica_slots * task.series.world.budget / base.budget * task.series.world.upload_probability

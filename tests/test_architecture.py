@@ -2,8 +2,10 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 import fedelect
 
 SOURCE = Path(fedelect.__file__).parent
+ROOT = Path(__file__).parents[1]
 PURE = (
     "equations",
     "rules",
@@ -94,3 +97,40 @@ def test_no_two_test_files_have_the_same_name() -> None:
     paths = [path for folder in ("tests", "paper/tests") for path in (root / folder).rglob("*.py")]
     names = Counter(path.name for path in paths if "apps" not in path.parts)
     assert [name for name, count in names.items() if count > 1 and name not in ("__init__.py", "conftest.py")] == []
+
+
+def page() -> str:
+    return (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_architecture_has_the_layers_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    (block,) = re.findall(r"```\n(__main__\n.*?)\n```", page(), re.DOTALL)
+    assert [line.partition("   ")[0] for line in block.split("\n")] == layers
+
+
+def test_everything_that_the_page_on_architecture_names_is_there() -> None:
+    text = re.sub(r"```.*?```", "", page(), flags=re.DOTALL)
+    files = [path for top in ("src", "paper", "benchmarks", "tools", "tests") for path in (ROOT / top).rglob("*.py")]
+    words = set(
+        re.findall(r"\w+", " ".join(path.read_text(encoding="utf-8") for path in files if "tests" not in path.parts))
+    )
+    paths = {f"/{part}" for path in files for part in (path.relative_to(ROOT), path.parent.relative_to(ROOT))}
+    for name in re.findall(r"`([^`\n]+)`", text):
+        if re.fullmatch(r"[\w/]+(/|\.py)", name):
+            wanted = f"/{name.rstrip('/')}"
+            assert any(path.endswith(wanted) for path in paths) or (ROOT / name).is_dir(), name
+        elif re.fullmatch(r"[\w.]+(\(.*\))?", name):
+            assert set(re.findall(r"\w+", name.partition("(")[0])) <= words, name
+
+
+def test_the_sizes_on_the_page_on_architecture_are_those_of_the_files() -> None:
+    package = list(SOURCE.rglob("*.py"))
+    paper = [path for path in (ROOT / "paper").rglob("*.py") if "tests" not in path.parts]
+    lines = [sum(path.read_bytes().count(b"\n") for path in paths) for paths in (package, paper)]
+    (found,) = re.findall(r"says ([\d,]+) lines, in (\d+) files; `paper/` has ([\d,]+)", page())
+    told = [int(number.replace(",", "")) for number in found]
+    assert told == pytest.approx([lines[0], len(package), lines[1]], rel=0.03)

@@ -26,11 +26,11 @@ def test_success_forgives() -> None:
     backoff = FailureBackoff()
     for slot in (1, 3):
         backoff.record(slot, failed=[3], succeeded=[1])
-    assert backoff.left_out(4) == [3]
+    assert backoff.list_left_out(4) == [3]
     backoff.record(4, failed=[], succeeded=[3])
-    assert backoff.left_out(5) == []
+    assert backoff.list_left_out(5) == []
     backoff.record(6, failed=[3], succeeded=[])
-    assert backoff.left_out(7) == [3] and backoff.left_out(8) == []
+    assert backoff.list_left_out(7) == [3] and backoff.list_left_out(8) == []
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=10, unique=True), max_size=30), st.integers(1, 10))
@@ -40,7 +40,7 @@ def test_there_are_always_enough_if_enough_are_available(failures: list[list[int
         backoff.record(slot, failed=failed, succeeded=[one for one in EVERYBODY if one not in failed])
         usable = backoff.filter(EVERYBODY, slot + 1, needed=needed)
         assert len(usable) >= needed and usable == sorted(set(usable))
-        assert set(EVERYBODY) - set(backoff.left_out(slot + 1)) <= set(usable)
+        assert set(EVERYBODY) - set(backoff.list_left_out(slot + 1)) <= set(usable)
 
 
 def test_who_failed_longest_ago_returns_first() -> None:
@@ -56,7 +56,7 @@ def test_a_restored_list_goes_on_exactly() -> None:
     twin.restore(json.loads(json.dumps(backoff.state())))
     for one in (backoff, twin):
         one.record(5, failed=[4], succeeded=[])
-    assert twin.state() == backoff.state() and twin.left_out(7) == backoff.left_out(7) == [4]
+    assert twin.state() == backoff.state() and twin.list_left_out(7) == backoff.list_left_out(7) == [4]
 
 
 @pytest.mark.parametrize("state", [{}, {"clients": [[1, 2]]}, {"clients": [["a", 1, 1, 1]]}])

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.integration  # a kernel in a process of its own
+
 NOTEBOOK = Path(__file__).parents[1] / "examples/quickstart.ipynb"
 
 # In a process of its own, for Jupyter leaves sockets open; these are in the test's folder, so that no port is needed.

@@ -115,7 +115,7 @@ def test_a_failing_client_is_recorded_and_left_out_and_the_choice_is_as_the_rule
     for record, given in zip(records, listener.given, strict=True):
         usable = backoff.filter(range(6), record.slot, needed=2)
         assert given == usable and record.left_out == tuple(sorted(set(range(6)) - set(usable)))
-        assert record.available == (len(usable) if backoff.left_out(record.slot) else None)
+        assert record.available == (len(usable) if backoff.list_left_out(record.slot) else None)
         lost = draw_failures(scenario, record.cohort, seed=5, trial=0, slot=record.slot)
         failed = [client for client, fails in zip(record.cohort, lost, strict=True) if fails]
         assert record.failed == tuple(failed)

@@ -6,7 +6,7 @@ Flower's simulation engine with N nodes and a client that does nothing: it retur
 accuracy. In each round 10 clients train and about 50 evaluate: GoalDirected asks a sample of 40, and the 10 elected
 beside it; FedAvg samples 10 and 50 at random. Both play on one grid in one process, in turns of a few rounds, so that
 whatever else the machine does strikes both alike. The first round of a turn is left out. Beside the time by the clock,
-the table has the CPU time of the server's own thread, which hardly depends on other load and on how often a strategy
+the table has the CPU time of the server's own thread. That hardly depends on other load and on how often a strategy
 looks for replies. Target: at most 1.15 times the seconds of FedAvg. With --profile a table of where the server's thread
 spends its time follows.
 """

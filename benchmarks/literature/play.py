@@ -7,7 +7,7 @@
 
 Figures go to results/literature.json after each world. A method's figures follow from its settings and the seeds, not
 from what else is played. A method that needs contributions plays in the same worlds with a validation share at the
-server (`fedelect.bench.users.validated`), and is compared with random there.
+server (`fedelect.bench.users.reserve_validation`), and is compared with random there.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from benchmarks.literature.plan import (
 from benchmarks.selectors import ask_and_tell
 from threadpoolctl import threadpool_limits
 
-from fedelect.bench.users import validated
+from fedelect.bench.users import reserve_validation
 from fedelect.equations.metrics import final_mean, jain_index, time_to_target
 from fedelect.federation import make_engine
 from fedelect.loop import Replica, play_slot
@@ -90,7 +90,7 @@ def play(
     world: TableWorld, texts: Iterable[str], trials: range, slots: int, *, validation: bool
 ) -> dict[str, dict[int, Figures]]:
     """Specification -> trial -> accuracy of each slot, low accuracy at the end, counts of elections."""
-    config = validated(world.config) if validation else world.config
+    config = reserve_validation(world.config) if validation else world.config
     plan = Plan(
         config=config,
         framework="fa",

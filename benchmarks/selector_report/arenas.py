@@ -11,7 +11,7 @@ from benchmarks.selector_report.search import climb
 from benchmarks.selector_report.worlds import REPORTING, BenchWorld
 
 from fedelect.atlas import AtlasEngine, load_atlas, shipped_atlases, table_truth
-from fedelect.bench import Elections, Environment, default_specs, fixed, play_together
+from fedelect.bench import Elections, Environment, default_specs, play_together, specify_fixed
 from fedelect.datasets import load_dataset
 from fedelect.federation import make_engine
 from fedelect.scenario import build_scenario
@@ -128,7 +128,7 @@ class WarmArena(Arena):
     def best(self, played: dict[str, Elections]) -> tuple[Cohort, float]:
         """The fixed cohort, and the mean of its last tenth over all trials."""
         cohort, _ = climb(self._ends, tuple(range(self.environment.world.budget)), self.environment.world.clients)
-        (elections,) = self.play([fixed(cohort)])
+        (elections,) = self.play([specify_fixed(cohort)])
         return cohort, float(elections.rewards[:, -SLOTS // 10 :].mean())
 
     def values(self, elections: Elections) -> Floats:
@@ -136,7 +136,7 @@ class WarmArena(Arena):
         return elections.rewards
 
     def _ends(self, cohorts: Sequence[Cohort]) -> Floats:
-        texts = [fixed(cohort) for cohort in cohorts]
+        texts = [specify_fixed(cohort) for cohort in cohorts]
         played = play_together(self.environment, texts, slots=self.SEARCHED, trials=1, seed=SEED)
         return np.array([one.rewards[0, -5:].mean() for one in played])
 

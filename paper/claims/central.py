@@ -9,7 +9,7 @@ from paper.claims.claim import Check, Claim, exactly
 from paper.claims.drawn import (
     gain_over_drawings,
     gap_over_drawings,
-    measured_over_drawings,
+    measure_over_drawings,
     spread_of_baseline,
     spread_of_sets,
 )
@@ -98,7 +98,7 @@ CLAIMS = (
                 name="average accuracy",
                 measure=accuracy(quick_init()),
                 claimed=near(published.QUICK_INIT, ONE_POINT),
-                drawn=measured_over_drawings("fa"),
+                drawn=measure_over_drawings("fa"),
             ),
         ),
         why={"holds": "Within a point.", "does not hold": EXPLORES, "undecided": EXPLORES},

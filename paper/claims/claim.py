@@ -1,11 +1,11 @@
 """A claim of the paper as data: what it says, what we measure, and the rule that turns measurements into a verdict.
 
 A claim has one or more checks. A check states that a measured mean lies in a range, and is judged by the mean's 95 %
-interval, over drawings of the data where the check says how, else over trials of one drawing. It holds if the whole
-interval is inside the range, fails if the whole interval is outside, and is undecided if the interval straddles an end
-of it. The claim holds if all checks hold, holds in part if some hold, does not hold if none does and some fail, and is
-undecided otherwise. Where a check lacks results, the claim is not measured yet. Checks that decide nothing are only
-shown.
+interval. The interval is over drawings of the data where the check says how, else over trials of one drawing. It holds
+if the whole interval is inside the range, fails if the whole interval is outside, and is undecided if the interval
+straddles an end of it. The claim holds if all checks hold, holds in part if some hold, does not hold if none does and
+some fail, and is undecided otherwise. Where a check lacks results, the claim is not measured yet. Checks that decide
+nothing are only shown.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from typing import Literal
 
 from fedelect.equations.intervals import Interval
 from paper.evidence import Evidence
-from paper.ranges import Outcome, Range
+from paper.ranges import CheckOutcome, Range
 from paper.registered.drawings import Drawings
 
 Verdict = Literal["holds", "holds in part", "does not hold", "undecided", "not measured yet"]
@@ -121,7 +121,7 @@ class Finding:
     claim: Claim
     measured: tuple[Interval | None, ...]
     judged: tuple[Interval | None, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CheckOutcome, ...]
     verdict: Verdict
 
     @property
@@ -167,12 +167,12 @@ def assess(claim: Claim, evidence: Evidence) -> Finding:
     return Finding(claim=claim, measured=measured, judged=judged, outcomes=outcomes, verdict=verdict)
 
 
-def select_deciding(claim: Claim, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def select_deciding(claim: Claim, outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
     """The outcomes of the checks that the verdict depends on."""
     return [outcome for check, outcome in zip(claim.checks, outcomes, strict=True) if check.decides]
 
 
-def verdict_of(outcomes: Sequence[Outcome]) -> Verdict:
+def verdict_of(outcomes: Sequence[CheckOutcome]) -> Verdict:
     """The verdict on a claim from the outcomes of its checks, by the rule of this module.
 
     >>> verdict_of(["holds", "fails"]), verdict_of(["fails", "fails"]), verdict_of(["undecided", "fails"])

@@ -8,7 +8,7 @@ from paper.claims.drawn import (
     difference_over_drawings,
     gain_over_drawings,
     gap_over_drawings,
-    measured_over_drawings,
+    measure_over_drawings,
     spread_of_baseline,
 )
 from paper.claims.measures import (
@@ -68,7 +68,7 @@ CLAIMS = (
                 name="average accuracy",
                 measure=accuracy(bp_ucb()),
                 claimed=near(published.BP_UCB, ONE_POINT),
-                drawn=measured_over_drawings("da"),
+                drawn=measure_over_drawings("da"),
             ),
             Check(
                 name="share of the 200 slots in which a new cohort is tried",

@@ -17,7 +17,7 @@ from fedelect.vocabulary import Floats
 from paper import averages
 from paper.blocks import Curves
 from paper.claims.claim import OverDrawings
-from paper.claims.measures import Reading
+from paper.claims.measures import CurveStatistic
 from paper.evidence import final_accuracy
 from paper.registered.drawings import CompleteDrawing, Drawings, DrawnWorld
 from paper.registered.intervals import interval_of_one_drawing, interval_over_drawings
@@ -32,7 +32,9 @@ _Values = Sequence[Floats]
 """For each drawing one value for each trial."""
 
 
-def measured_over_drawings(world: WorldName, reading: Reading = final_accuracy, *, slots: int = SLOTS) -> OverDrawings:
+def measure_over_drawings(
+    world: WorldName, reading: CurveStatistic = final_accuracy, *, slots: int = SLOTS
+) -> OverDrawings:
     """Judge by a reading of the world's algorithm as printed, in each drawing, on the paper's scale.
 
     Args:
@@ -115,7 +117,7 @@ def _by_spread(told: str, read: Callable[[CompleteDrawing], Floats]) -> OverDraw
     return OverDrawings(told=f"with the spread between {{}} drawings of {told}", interval=interval)
 
 
-def _read(drawings: Drawings, world: WorldName, reading: Reading, slots: int) -> _Values:
+def _read(drawings: Drawings, world: WorldName, reading: CurveStatistic, slots: int) -> _Values:
     own = drawings[world]
     return [reading(_on_papers_scale(one, own, slots)) for one in own.drawings]
 

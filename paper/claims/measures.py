@@ -16,11 +16,11 @@ from paper.claims.claim import Measure, exactly
 from paper.evidence import Evidence, elections, final_accuracy, slots_to_target, subtract_paired
 from paper.series import Series
 
-Reading = Callable[[Curves], Floats]
+CurveStatistic = Callable[[Curves], Floats]
 """Curves -> one value for each trial, shape (R,)."""
 
 
-def mean_of(series: Series, reading: Reading, *, slots: int, trials: int = TRIALS) -> Measure:
+def mean_of(series: Series, reading: CurveStatistic, *, slots: int, trials: int = TRIALS) -> Measure:
     """Mean over trials of a reading."""
 
     def measure(evidence: Evidence) -> Interval | None:
@@ -31,7 +31,13 @@ def mean_of(series: Series, reading: Reading, *, slots: int, trials: int = TRIAL
 
 
 def mean_difference(
-    one: Series, other: Series, reading: Reading, *, slots: int, trials: int = TRIALS, other_slots: int | None = None
+    one: Series,
+    other: Series,
+    reading: CurveStatistic,
+    *,
+    slots: int,
+    trials: int = TRIALS,
+    other_slots: int | None = None,
 ) -> Measure:
     """Mean over common trials of the reading of `one` less that of `other`."""
 
@@ -70,7 +76,7 @@ def difference_of_declines(one: tuple[Series, Series], other: tuple[Series, Seri
     return measure
 
 
-def slots_to(target: float, *, never: int | None = None) -> Reading:
+def slots_to(target: float, *, never: int | None = None) -> CurveStatistic:
     """Slots until the average accuracy reaches the target; where it never does, `never`, or T if that is None."""
 
     def reading(curves: Curves) -> Floats:
@@ -80,7 +86,7 @@ def slots_to(target: float, *, never: int | None = None) -> Reading:
     return reading
 
 
-def accuracy_at(target: float) -> Reading:
+def accuracy_at(target: float) -> CurveStatistic:
     """Average accuracy where it reaches the target; at T where it never does."""
     return lambda curves: slots_to_target(curves, target).value
 
@@ -98,12 +104,12 @@ def share_reaching(series: Series, target: float, *, slots: int) -> Measure:
     return measure
 
 
-def elected(members: Sequence[int]) -> Reading:
+def elections_of(members: Sequence[int]) -> CurveStatistic:
     """How often one of `members` was elected, on average over them."""
     return lambda curves: np.asarray(elections(curves)[:, list(members)].mean(axis=1))
 
 
-def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
+def excess_over_others(members: Sequence[int], times: float = 1.0) -> CurveStatistic:
     """By how much a member is elected more often than `times` one of the others, in elections."""
 
     def reading(curves: Curves) -> Floats:
@@ -114,7 +120,7 @@ def excess_over_others(members: Sequence[int], times: float = 1.0) -> Reading:
     return reading
 
 
-def least_over_most(members: Sequence[int]) -> Reading:
+def least_over_most(members: Sequence[int]) -> CurveStatistic:
     """Elections of the least elected member, less those of the most elected other client.
 
     Both are chosen in odd trials for even ones, and in even trials for odd ones: chosen in the same trials, the
@@ -136,7 +142,7 @@ def least_over_most(members: Sequence[int]) -> Reading:
     return reading
 
 
-def late_share(members: Sequence[int], *, slots: int = 100) -> Reading:
+def late_share(members: Sequence[int], *, slots: int = 100) -> CurveStatistic:
     """Share of the last `slots` slots in which exactly `members` were elected."""
 
     def reading(curves: Curves) -> Floats:
@@ -146,7 +152,7 @@ def late_share(members: Sequence[int], *, slots: int = 100) -> Reading:
     return reading
 
 
-def new_share() -> Reading:
+def new_share() -> CurveStatistic:
     """Share of the slots in which a cohort is elected that was not elected before."""
 
     def reading(curves: Curves) -> Floats:
@@ -156,7 +162,7 @@ def new_share() -> Reading:
     return reading
 
 
-def late_gain(*, early: int = 20, late: int = 100) -> Reading:
+def late_gain(*, early: int = 20, late: int = 100) -> CurveStatistic:
     """Mean opinion of the last `late` slots less that of the first `early` after the cold start."""
 
     def reading(curves: Curves) -> Floats:
@@ -178,7 +184,7 @@ def cold_start_opinion(curves: Curves) -> Floats:
     return _mean_over_slots(curves.opinions[:, : begin if complete else 0])
 
 
-def members_after_cold_start(members: Sequence[int]) -> Reading:
+def members_after_cold_start(members: Sequence[int]) -> CurveStatistic:
     """How many of `members` a cohort has, on average over the slots after the cold start; nan if there are none."""
 
     def reading(curves: Curves) -> Floats:
@@ -188,7 +194,7 @@ def members_after_cold_start(members: Sequence[int]) -> Reading:
     return reading
 
 
-def opinion_of_cohorts_with(count: int, members: Sequence[int]) -> Reading:
+def opinion_of_cohorts_with(count: int, members: Sequence[int]) -> CurveStatistic:
     """Mean opinion of the slots whose cohort has exactly `count` of `members`; nan in a trial without such a slot."""
 
     def reading(curves: Curves) -> Floats:
@@ -209,7 +215,7 @@ def _mean_over_slots(values: Floats) -> Floats:
     return mean_band(values.T).mean
 
 
-def counted(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
+def count_trials(series: Series, *, slots: int, trials: int = TRIALS) -> Measure:
     """How many trials of a series are on file."""
 
     def measure(evidence: Evidence) -> Interval | None:

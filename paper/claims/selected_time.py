@@ -5,9 +5,9 @@ from paper.calibration import BEST_KNOWN
 from paper.catalogue import MAIN, quick_init
 from paper.claims.central import EXPLORES
 from paper.claims.claim import Check, Claim
-from paper.claims.drawn import measured_over_drawings
+from paper.claims.drawn import measure_over_drawings
 from paper.claims.measures import (
-    elected,
+    elections_of,
     excess_over_others,
     late_gain,
     late_share,
@@ -29,10 +29,10 @@ CLAIMS = (
         checks=tuple(
             Check(
                 name=f"elections of a client with {name} data",
-                measure=mean_of(quick_init(), elected(members), slots=LONG),
+                measure=mean_of(quick_init(), elections_of(members), slots=LONG),
                 claimed=near(value, 0.1 * value),
                 digits=2,
-                drawn=measured_over_drawings("fa", elected(members), slots=LONG),
+                drawn=measure_over_drawings("fa", elections_of(members), slots=LONG),
             )
             for name, members, value in (
                 ("i.i.d.", BEST_KNOWN, published.IID_ELECTIONS),

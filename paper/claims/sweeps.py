@@ -18,10 +18,10 @@ from paper.catalogue import (
 )
 from paper.claims.claim import Check, Claim, Side, Verdict, exactly
 from paper.claims.measures import (
-    Reading,
+    CurveStatistic,
     accuracy_gain,
     cold_start_opinion,
-    counted,
+    count_trials,
     difference_of_declines,
     mean_difference,
     mean_of,
@@ -58,7 +58,7 @@ def _ahead(
     last_slot: bool = False,
 ) -> tuple[Check, ...]:
     """That Quick-Init UCB is ahead of BP-UCB in each world: in average accuracy, the last slot's beside it if asked."""
-    readings: list[tuple[str, Reading, bool]] = [("average accuracy", final_accuracy, True)]
+    readings: list[tuple[str, CurveStatistic, bool]] = [("average accuracy", final_accuracy, True)]
     readings += [("accuracy in slot T", last_opinion, False)] if last_slot else []
     return tuple(
         Check(
@@ -268,7 +268,7 @@ CLAIMS = (
         checks=(
             Check(
                 name="trials of Quick-Init UCB at N = 100, T = 500",
-                measure=counted(quick_init(_COUNTS[-1]), slots=500, trials=FEWER_TRIALS),
+                measure=count_trials(quick_init(_COUNTS[-1]), slots=500, trials=FEWER_TRIALS),
                 claimed=below(1.0),
                 digits=0,
             ),

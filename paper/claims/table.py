@@ -5,7 +5,7 @@ from paper.catalogue import OPTIMAL, RANDOM, TARGETS, bp_ucb, quick_init
 from paper.claims.central import EXPLORES
 from paper.claims.claim import Check, Claim, OverDrawings, Side, Verdict
 from paper.claims.democratized import FEEDBACK, MU
-from paper.claims.drawn import measured_over_drawings
+from paper.claims.drawn import measure_over_drawings
 from paper.claims.measures import accuracy_at, mean_difference, mean_of, share_reaching, slots_to
 from paper.claims.sets import ONE_POINT
 from paper.ranges import Range, above, below, near
@@ -55,8 +55,8 @@ def _slots_of(key: str) -> int:
 def _over_drawings(key: str, target: float) -> OverDrawings | None:
     """How slots are judged over drawings; the columns of the two baselines are calibrated, and stay with the one."""
     if key == "quick-init":
-        return measured_over_drawings("fa", slots_to(target), slots=SLOTS)
-    return measured_over_drawings("da", slots_to(target), slots=SLOTS) if key == "bp-ucb" else None
+        return measure_over_drawings("fa", slots_to(target), slots=SLOTS)
+    return measure_over_drawings("da", slots_to(target), slots=SLOTS) if key == "bp-ucb" else None
 
 
 def _cell(key: str, target: float) -> Claim:

@@ -16,7 +16,7 @@ def calibration_lines(path: Path) -> list[str]:
     if not path.exists():
         return ["No calibration is on file yet: `python -m paper calibration` makes it."]
     calibration = read_calibration(path)
-    asides = [_first_term(calibration), "", _democratized(calibration)]
+    asides = [_first_term(calibration), "", _describe_democratized(calibration)]
     return [*_rule(calibration), "", *asides, "", *_table(calibration), "", _commit(path)]
 
 
@@ -57,7 +57,7 @@ def _first_term(calibration: Calibration) -> str:
     )
 
 
-def _democratized(calibration: Calibration) -> str:
+def _describe_democratized(calibration: Calibration) -> str:
     """The baselines that the paper's other figure implies, and what they would have led to."""
     taken, other = calibration.choice, calibration.choice_for(BASELINES_DEMOCRATIZED)
     return (

@@ -8,7 +8,7 @@ from paper.catalogue import PRESETS, experiment
 from paper.claims import VERDICTS, Check, Claim, Finding, Verdict, verdict_of
 from paper.claims.causes import CAUSES, Cause, cause_of
 from paper.claims.claim import OverDrawings
-from paper.ranges import Outcome
+from paper.ranges import CheckOutcome
 
 RULE = """\
 A claim is tested by one or more checks: each says where a mean should be. A check is judged by the mean's 95 %
@@ -40,7 +40,7 @@ drawing alone: orders, shares of trials, differences in slots, and the two basel
 Conventional UCB and random selection draw alike, whatever the drawing.
 
 Two more things to keep in mind. The checks are many, each at 95 %, and nothing is corrected for that: of a hundred
-that are true about five may come out wrong. And claims that follow from one choice are not so many findings: below
+that are true about five may come out wrong. And claims that follow from one choice are not as many findings: below
 they are grouped by cause, and a cause counts once."""
 
 
@@ -73,7 +73,7 @@ def _of_cause(findings: Sequence[Finding]) -> str:
         return "not measured yet"
     if "holds in part" in verdicts:
         return "holds in part"
-    words: dict[Verdict, Outcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+    words: dict[Verdict, CheckOutcome] = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
     return verdict_of([outcome for verdict, outcome in words.items() if verdict in verdicts])
 
 
@@ -114,7 +114,7 @@ def _why(trained: Finding, on_atlas: Finding | None) -> str:
     return "<br>".join(f"{name}: {why}" for name, why in given.items())
 
 
-def planned_trials(claim: Claim) -> int | None:
+def count_planned_trials(claim: Claim) -> int | None:
     """Trials of the experiment that measures a claim, at full size; None where it is no matter of trials."""
     return max((request.trials for request in experiment(claim.where).requests), default=None)
 
@@ -125,13 +125,13 @@ def so_far(finding: Finding) -> str | None:
         return None
     short = []
     for check, measured in zip(finding.claim.checks, finding.measured, strict=True):
-        planned = _planned(check, planned_trials(finding.claim))
+        planned = _plan_count(check, count_planned_trials(finding.claim))
         if measured is not None and planned is not None and 1 < measured.count < planned:
             short.append((measured.count / planned, f"{measured.count} of {planned} {check.over}"))
     return min(short)[1] if short else None
 
 
-def _planned(check: Check, trials: int | None) -> int | None:
+def _plan_count(check: Check, trials: int | None) -> int | None:
     """Of how many values the mean is meant to be, if trials decide over that: what only explains may have fewer."""
     if not check.decides or trials is None:
         return None
@@ -141,16 +141,16 @@ def _planned(check: Check, trials: int | None) -> int | None:
 def _verdict(finding: Finding) -> str:
     early = so_far(finding)
     said = f"**{finding.verdict}**" if early is None else f"**{finding.verdict}** so far ({early})"
-    return said + _uncounted(cause_of(finding.claim.key))
+    return said + _explain_uncounted(cause_of(finding.claim.key))
 
 
-def _uncounted(cause: Cause) -> str:
+def _explain_uncounted(cause: Cause) -> str:
     return "" if cause.counts else f", no evidence: {cause.title}"
 
 
 def _checks(finding: Finding) -> str:
     texts = [
-        check_text(check, measured, outcome, planned_trials(finding.claim), judged=judged)
+        check_text(check, measured, outcome, count_planned_trials(finding.claim), judged=judged)
         for check, measured, judged, outcome in zip(
             finding.claim.checks, finding.measured, finding.judged, finding.outcomes, strict=True
         )
@@ -178,13 +178,13 @@ def check_text(
     if measured is None:
         return f"{check.name}: not measured yet"
     claimed = f"claimed: {check.claimed.text(check.digits)}; {outcome}" if check.decides else "shown only"
-    counted = _counted(check, measured, _planned(check, planned))
+    counted = _describe_count(check, measured, _plan_count(check, planned))
     if check.drawn is not None and judged is not None:
-        counted += f"{_drawn_text(check.drawn, judged, check.digits)}; "
+        counted += f"{_describe_drawn(check.drawn, judged, check.digits)}; "
     return f"{check.name}: {interval_text(measured, check.digits)} ({counted}{claimed})"
 
 
-def _drawn_text(drawn: OverDrawings, judged: Interval, digits: int) -> str:
+def _describe_drawn(drawn: OverDrawings, judged: Interval, digits: int) -> str:
     """The interval over drawings, such as "over 6 drawings: 0.8202 ± 0.0166"."""
     if judged.half_width is None:
         return "too few other drawings on file to judge it"
@@ -204,7 +204,7 @@ def interval_text(interval: Interval, digits: int) -> str:
     return f"{interval.mean:{form}}" + (f" ± {interval.half_width:{form}}" if interval.half_width else "")
 
 
-def _counted(check: Check, interval: Interval, planned: int | None) -> str:
+def _describe_count(check: Check, interval: Interval, planned: int | None) -> str:
     """What the figure is over, such as "25 of 100 trials; "; empty for a single exact figure."""
     if interval.half_width == 0.0 and interval.count == 1:
         return ""

@@ -38,9 +38,8 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
         "says later; so does set 2 of `1_2` (c), anew in every slot. It and round-robin do not listen, so they choose "
         "and train the same under FL&FA and FL&DA and are run once.",
         f'- **Beliefs**: the reading "{beliefs.reading}" with C = {beliefs.coupling_scale:g} and distances in km, '
-        f"{beliefs.rounds} parallel rounds of messages{_damped(beliefs.damping)}, along the links of figure `network`. "
-        "As printed, the paper's equations leave every belief at 1/2 or "
-        "without a bound: docs/BELIEFS.md.",
+        f"{beliefs.rounds} parallel rounds of messages{_describe_damping(beliefs.damping)}, along the links of figure "
+        "`network`. As printed, the paper's equations leave every belief at 1/2 or without a bound: docs/BELIEFS.md.",
         "- **Training loss** in `1_2` is judged as the mean over all N clients of the loss on their own data, which is "
         "how the paper defines what federated learning minimises; the loss over the samples of those who train is "
         "shown beside it. T = 50 there is ours, the paper states none.",
@@ -78,7 +77,7 @@ def decision_lines(base: ScenarioConfig) -> list[str]:
     ]
 
 
-def _damped(damping: float) -> str:
+def _describe_damping(damping: float) -> str:
     return f" damped by {damping:g}" if damping else ", not damped"
 
 

@@ -44,7 +44,7 @@ def _name(request: RunRequest, one: Experiment) -> str:
 def total_line(evidence: Evidence) -> str:
     """How much of everything is there."""
     by_series: dict[Series, list[RunRequest]] = {}
-    for request in _wanted(EXPERIMENTS, evidence):
+    for request in _list_wanted(EXPERIMENTS, evidence):
         by_series.setdefault(request.series, []).append(request)
     complete = sum(all(count_of(one, evidence) == one.trials for one in own) for own in by_series.values())
     # Demands for fewer slots of the same trials are served by the same runs.
@@ -62,7 +62,7 @@ def count_of(request: RunRequest, evidence: Evidence) -> int:
     return 0 if curves is None else len(curves.trials)
 
 
-def _wanted(experiments: Sequence[Experiment], evidence: Evidence) -> list[RunRequest]:
+def _list_wanted(experiments: Sequence[Experiment], evidence: Evidence) -> list[RunRequest]:
     """Every series and number of slots once, with the most trials that an experiment asks for."""
     wanted: dict[tuple[Series, int], RunRequest] = {}
     for request in (request for one in experiments for request in one.at(evidence.preset)):
@@ -76,7 +76,7 @@ def on_file_lines(evidence: Evidence, *, only: Sequence[Experiment] = EXPERIMENT
     """Which series are there, with how many trials of how many, and what made them."""
     makers: dict[str, int] = {}
     lines = ["| series | slots | trials on file | trials planned | made with |", "|---|---|---|---|---|"]
-    for request in _wanted(only, evidence):
+    for request in _list_wanted(only, evidence):
         curves = evidence.curves(request.series, slots=request.slots, trials=request.trials)
         made = () if curves is None else curves.made_with
         numbers = [makers.setdefault(text, len(makers) + 1) for text in made]

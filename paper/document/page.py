@@ -39,7 +39,7 @@ def write_page(store: AbstractResultStore, docs: Path) -> Path:
         "",
         "## What fails under every reading",
         "",
-        *_failing_lines(results),
+        *_write_failures(results),
         "",
         _CHOSEN.replace("@GRADIENT@", _gradient_words(compare_gradients(registration, root))),
     ]
@@ -135,14 +135,14 @@ def _between(name: str, result: WorldResult) -> str:
     )
 
 
-def _failing_lines(results: Sequence[WorldResult]) -> list[str]:
+def _write_failures(results: Sequence[WorldResult]) -> list[str]:
     fit = fitted_first_term()
     optimal = 200 * fit.later / 201
     return [
         f"- **A gap of {100 * QUICK_INIT_GAP:.2f} %.** The paper's own Table I has the optimal cohort at "
         f"{fit.later:.4f} a slot, so {optimal:.4f} on average at T = 200: its {QUICK_INIT} is "
         f"{100 * (optimal - QUICK_INIT):.1f} points below that.",
-        f"- **Finding {{1..5}}.** {_found(results)}",
+        f"- **Finding {{1..5}}.** {_describe_found(results)}",
         "- **Theorem 2 as printed.** Its condition leaves out C, and no network of 20 clients in a square kilometre "
         "meets it; with C all do ([record](../paper/RECORD.md), `convergence`).",
         "- **The regret bounds.** In the paper's world they exceed anything that can be lost in T slots: true, and "
@@ -155,7 +155,7 @@ def _failing_lines(results: Sequence[WorldResult]) -> list[str]:
     ]
 
 
-def _found(results: Sequence[WorldResult]) -> str:
+def _describe_found(results: Sequence[WorldResult]) -> str:
     told = []
     for name, result in zip(_ALGORITHMS, results, strict=True):
         if not result.drawings:

@@ -141,12 +141,12 @@ def _sections(
         on_atlas = [path for path in figures[one.name] if path.parent.name == ON_ATLAS]
         lines += [f"## {_kind(one)} `{one.name}`", "", f"{one.title}.", ""]
         if atlas_evidence is None or not on_atlas:
-            lines += [f"Command: `{_command(one)}`. {trials_line(one, evidence)}", "", *_shown(one, trained)]
+            lines += [f"Command: `{_command(one)}`. {trials_line(one, evidence)}", "", *_list_shown(one, trained)]
         else:
-            lines += [f"**Trained**: `{_command(one)}`. {trials_line(one, evidence)}", "", *_shown(one, trained)]
+            lines += [f"**Trained**: `{_command(one)}`. {trials_line(one, evidence)}", "", *_list_shown(one, trained)]
             lines += [f"**On the atlas** (looked up, not trained): `{_command(one)} --on-atlas`. "]
             lines[-1] += trials_line(one, atlas_evidence)
-            lines += ["", *_shown(one, on_atlas)]
+            lines += ["", *_list_shown(one, on_atlas)]
         lines += [*claim_lines(belonging, looked_up), *([""] if belonging else [])]
     return lines
 
@@ -166,7 +166,7 @@ def _kind(one: Experiment) -> str:
     return {"figure": "Figure", "table": "Table", "ours": "Beyond the paper:"}[one.part]
 
 
-def _shown(one: Experiment, paths: Sequence[Path]) -> list[str]:
+def _list_shown(one: Experiment, paths: Sequence[Path]) -> list[str]:
     lines = []
     for path in paths:
         on_atlas = path.parent.name == ON_ATLAS

@@ -1,8 +1,8 @@
 """One style for all figures, footers that state their sources, and SVG that is byte for byte the same for the same
 results.
 
-Every method of selection has its own colour (of Okabe and Ito, safe for colour-blind readers), line and marker, so
-that figures can be read in grey and compared with each other.
+Every method of selection has its own colour, line and marker, so that figures can be read in grey and compared with
+each other. The colours are those of Okabe and Ito, safe for colour-blind readers.
 """
 
 import importlib.util

@@ -6,8 +6,8 @@ from pathlib import Path
 from fedelect.atlas import load_atlas
 from fedelect.errors import ConfigurationError
 from fedelect.scenario import Dataset
+from fedelect.vocabulary import Progress, ignore_progress
 from paper.catalogue import Preset
-from paper.measurements.parts import Progress
 from paper.runner import ResultStore
 
 
@@ -27,7 +27,7 @@ class Context:
     preset: Preset
     workers: int = 1
     atlas: Path | None = None
-    progress: Progress = lambda finished, total: None
+    progress: Progress = ignore_progress
 
     @property
     def dataset(self) -> Dataset:

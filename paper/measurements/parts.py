@@ -8,9 +8,7 @@ import msgspec
 
 from fedelect._processes import run_tasks
 from fedelect.records import PartStore
-
-Progress = Callable[[int, int], None]
-"""Called with (parts finished, parts in all)."""
+from fedelect.vocabulary import Progress, ignore_progress
 
 _Kind = TypeVar("_Kind")
 
@@ -27,7 +25,7 @@ class MeasurementParts:
 
     store: PartStore
     workers: int = 1
-    progress: Progress = lambda finished, total: None
+    progress: Progress = ignore_progress
 
     def compute(
         self,

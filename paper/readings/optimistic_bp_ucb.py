@@ -17,7 +17,7 @@ class OptimisticBpUcb(AbstractSelector):
     """BP-UCB from the first slot on, with r_1 = `initial` and Pi_1 = 1 for every client.
 
     Algorithm 2 names r_1 and sets Pi_1 = 1, and has no groups. A client's mean is (r_1 + the sum of its own opinions
-    while elected) / Pi, and Pi = 1 + its elections, so that with r_1 = 1 clients that were elected less look better.
+    while elected) / Pi, and Pi = 1 + its elections. So with r_1 = 1 clients that were elected less look better.
 
     Args:
         clients: N.

@@ -13,7 +13,7 @@ from fedelect.records.run_folder import LOCK_NAME
 from paper.player import BlockTask
 from paper.registered.calibration import calibrate_registered
 from paper.registered.registration import read_registration
-from paper.registered.run import CALIBRATION, FOLDER, missing_tasks
+from paper.registered.run import CALIBRATION, FOLDER, list_missing_tasks
 from paper.registered.verdicts import judge_registered
 from paper.registered.words import figure
 from paper.runner import format_duration, play
@@ -30,7 +30,7 @@ def run_registered(console: Console, *, workers: int, root: Path = FOLDER) -> No
     lock = FolderLock(root / LOCK_NAME)
     try:
         calibrate_registered(dataset, root / CALIBRATION.name, registration.drawings, workers=workers)
-        tasks = missing_tasks(registration, dataset, root)
+        tasks = list_missing_tasks(registration, dataset, root)
         left, begun = sum(task.replica_slots for task in tasks), time.monotonic()
         console.print(f"{len(tasks)} blocks to play, {left:,} replica-slots", highlight=False)
         played = 0

@@ -31,9 +31,9 @@ class TwoLevelMean:
 def interval_over_drawings(drawings: Sequence[ArrayLike], *, confidence: float = 0.95) -> TwoLevelMean:
     """Mean over drawings and trials with its interval, in the model value = mean + effect of drawing + error of trial.
 
-    The drawing is the unit. Where all have equally many trials, a drawing's mean has the variance
-    between^2 + within^2 / trials, the same for all, and the drawings' means with Student's t on D - 1 degrees of
-    freedom give the exact interval of the model. Where they have not, every drawing counts alike all the same.
+    The drawing is the unit. Where all have equally many trials, a drawing's mean has the variance between^2 + within^2
+    / trials, the same for all. The drawings' means with Student's t on D - 1 degrees of freedom then give the exact
+    interval of the model. Where they have not, every drawing counts alike all the same.
 
     Args:
         drawings: One array (trials,) for each drawing; nan is left out.

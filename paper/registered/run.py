@@ -92,7 +92,7 @@ def parts_of_check(registration: Registration, drawing: int) -> Iterator[Part]:
         yield Part(drawing=drawing, place=GRADIENT, setting=check.setting, series=series, slots=slots)
 
 
-def missing_tasks(registration: Registration, dataset: Dataset, root: Path) -> list[BlockTask]:
+def list_missing_tasks(registration: Registration, dataset: Dataset, root: Path) -> list[BlockTask]:
     """The blocks that are not on file, in order."""
     tasks = []
     for part in list_parts(registration):

@@ -83,10 +83,8 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 
 @needs_proc
-@pytest.mark.parametrize(
-    "sent",
-    [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.integration) for one in (signal.SIGINT, signal.SIGTERM))],
-)
+@pytest.mark.integration
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_workers_end_with_their_parent_and_nothing_finished_is_lost(sent: signal.Signals, tmp_path: Path) -> None:
     with play_in_another_process(tmp_path) as (process, workers):
         assert len(workers) == 2

@@ -17,7 +17,7 @@ from paper.claims.claim import REST_UNDECIDED, select_deciding
 from paper.measurements import keep_measurement
 from paper.measurements.losses import Losses, RoundLosses, round_losses
 from paper.measurements.optimum import Optimum
-from paper.ranges import Outcome, Range
+from paper.ranges import CheckOutcome, Range
 from paper.tests.made_up_results import made_up_drawings, put
 from paper.tests.small_store import small
 
@@ -111,7 +111,7 @@ def test_whatever_the_verdict_there_is_a_sentence_on_why(one: Claim) -> None:
     deciding = sum(check.decides for check in one.checks)
     possible: list[Verdict] = ["holds", "does not hold", "undecided"]
     possible += ["holds in part"] if deciding > 1 else []
-    failed: tuple[Outcome, ...] = tuple("fails" for _ in one.checks)
+    failed: tuple[CheckOutcome, ...] = tuple("fails" for _ in one.checks)
     nothing = tuple(None for _ in one.checks)
     for verdict in possible:
         finding = Finding(claim=one, measured=nothing, judged=nothing, outcomes=failed, verdict=verdict)
@@ -238,7 +238,7 @@ def test_elections_by_group(evidence: Evidence) -> None:
 
 
 def test_extremes_are_chosen_by_other_trials_than_they_are_valued_by(evidence: Evidence) -> None:
-    """Whoever is ahead by luck in one half of the trials is not in the other."""
+    """A selector that is ahead by luck in one half of the trials is not in the other."""
     cohorts = np.zeros((4, 500, 5), dtype=np.int64)
     cohorts[0::2] = [0, 5, 6, 7, 8]  # even trials: 0 is elected of the five, 5 to 8 of the others
     cohorts[1::2] = [1, 9, 10, 11, 12]

@@ -239,6 +239,7 @@ def figure_texts(folder: Path) -> dict[str, list[str]]:
     return {path.name: re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text()) for path in folder.glob("*.svg")}
 
 
+@pytest.mark.integration  # draws all figures of the paper
 def test_the_committed_document_is_what_the_committed_results_give(tmp_path: Path) -> None:
     page = ROOT / "paper/RECORD.md"
     docs = tmp_path / "docs"

@@ -18,7 +18,7 @@ from paper.catalogue import PRESETS
 from paper.measurements import Context, keep_measurement, read_measurement
 from paper.measurements.losses import Losses, RoundLosses
 from paper.player import play_block
-from paper.runner import ResultStore, ResultStoreOnFile, estimated_seconds, order_tasks, play, seconds_for_a_slot
+from paper.runner import ResultStore, ResultStoreOnFile, estimate_seconds, order_tasks, play, seconds_for_a_slot
 from paper.series import RunRequest, Series, World
 
 SMALL = World(clients=6, budget=2, upload_probability=0.8)
@@ -230,7 +230,7 @@ def test_the_estimate_grows_with_cohort_and_arrivals_and_shrinks_with_workers(tm
         World(clients=6, budget=2, upload_probability=0.5),
     )
     plain, double, half = (
-        estimated_seconds(
+        estimate_seconds(
             kept.tasks([RunRequest(series=Series(selector="random", world=world), trials=4, slots=10)]),
             1.0,
             base=tiny(),
@@ -240,7 +240,7 @@ def test_the_estimate_grows_with_cohort_and_arrivals_and_shrinks_with_workers(tm
     )
     assert (plain, double, half) == (40.0, 80.0, 20.0)
     tasks = kept.tasks([RunRequest(series=QUICK, trials=4, slots=10)])
-    assert estimated_seconds(tasks, 1.0, base=tiny(), workers=2) == pytest.approx(16.0)
+    assert estimate_seconds(tasks, 1.0, base=tiny(), workers=2) == pytest.approx(16.0)
 
 
 def test_the_experiments_come_one_after_the_other_each_with_first_blocks_first(tmp_path: Path) -> None:

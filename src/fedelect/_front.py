@@ -21,6 +21,7 @@ from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, change_scenario,
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
 from fedelect.simulator import simulate as simulate_plan
+from fedelect.vocabulary import Progress
 
 if TYPE_CHECKING:
     from fedelect.selectors import AbstractSelector
@@ -38,7 +39,6 @@ ARRAYS = "arrays"
 """`data.source` in the record of a run over arrays that were given in Python."""
 
 Scenario = str | os.PathLike[str] | ScenarioConfig | Atlas
-Progress = bool | Callable[[int, int], None]
 
 
 def simulate(
@@ -54,7 +54,7 @@ def simulate(
     engine: Engine | str | None = None,
     workers: int | None = None,
     ray: str | None = None,
-    progress: Progress = True,
+    progress: bool | Progress = True,
     command: str | None = None,
     allow_large: bool = False,
     on_slot: OnSlot | None = None,

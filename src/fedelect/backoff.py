@@ -35,7 +35,7 @@ class FailureBackoff:
             self._until[client] = slot + pause
             self._since[client] = slot
 
-    def left_out(self, slot: int) -> list[ClientId]:
+    def list_left_out(self, slot: int) -> list[ClientId]:
         """Return the clients left out in `slot`, sorted."""
         return sorted(client for client, until in self._until.items() if slot <= until)
 
@@ -44,7 +44,7 @@ class FailureBackoff:
 
         Those that failed longest ago return first; among them, those with the fewest failures in a row.
         """
-        pausing = set(self.left_out(slot))
+        pausing = set(self.list_left_out(slot))
         usable = [client for client in available if client not in pausing]
         returning = sorted(
             (client for client in available if client in pausing),

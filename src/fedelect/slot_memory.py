@@ -52,7 +52,7 @@ class SlotMemory:
         if self._availability is None:
             self._availability = Availability(self._config.availability, self._clients, seed=seed, trial=self._trial)
         there = self._availability.at(slot)
-        failing = [client for client in self._backoff.left_out(slot) if there is None or there[client]]
+        failing = [client for client in self._backoff.list_left_out(slot) if there is None or there[client]]
         if not failing:
             return Presence(there, None if there is None else np.flatnonzero(there), ())
         usable = np.ones(self._clients, dtype=np.bool_) if there is None else there.copy()

@@ -6,7 +6,7 @@ Values are checked where they are made, are never changed afterwards and never a
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 
 Ints = NDArray[np.int64]
 """Array of 64-bit integers; the docstring at hand gives the shape."""
+
+Progress = Callable[[int, int], None]
+"""Called with (steps finished, steps in all) during a long call, whose docstring says what a step is."""
 
 Signal = str
 """Name of a part of the feedback: "reward", "opinions", "beliefs", or one of `EXTRA_SIGNALS`."""
@@ -146,6 +149,10 @@ class Feedback:
 
 _LARGEST = 1e9  # far above any sensible reward, noise or belief; keeps sums finite
 _SIGNED = frozenset({"channel_db", "contributions"})  # the others are not negative
+
+
+def ignore_progress(finished: int, total: int) -> None:
+    """Show no progress; see `Progress`."""
 
 
 def _number(name: str, value: object) -> float:

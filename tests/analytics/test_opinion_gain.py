@@ -110,8 +110,7 @@ def play(spec: str, curve: Callable[[int], float], noise: float, seed: int) -> F
 BY_REWARD = ("quick-init-ucb", "subset-ucb", "client-ucb", "client-thompson", "additive-thompson", "context-ucb")
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.02])
-@pytest.mark.parametrize("curve", CURVES)
+@pytest.mark.parametrize(("curve", "noise"), [("steep", 0.0), ("slow", 0.02), ("power", 0.02), ("straight", 0.0)])
 @pytest.mark.parametrize("spec", BY_REWARD)
 def test_identical_clients_get_equal_shares_while_rewards_rise(spec: str, curve: str, noise: float) -> None:
     shares = np.mean([play(spec, CURVES[curve], noise, seed) for seed in range(50)], axis=0) / (60 * 3 / 12)
@@ -119,5 +118,5 @@ def test_identical_clients_get_equal_shares_while_rewards_rise(spec: str, curve:
 
 
 def test_identical_clients_get_equal_shares_from_set_gp() -> None:
-    shares = np.mean([play("set-gp", CURVES["slow"], 0.0, seed) for seed in range(25)], axis=0) / (60 * 3 / 12)
+    shares = np.mean([play("set-gp", CURVES["slow"], 0.0, seed) for seed in range(12)], axis=0) / (60 * 3 / 12)
     assert shares == pytest.approx(np.ones(12), abs=0.2)

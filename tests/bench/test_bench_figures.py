@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedelect.bench import Elections, figures_of
-from fedelect.bench.figures import got_close, slots_to_close
+from fedelect.bench.figures import has_come_close, slots_to_close
 from fedelect.vocabulary import Ints
 
 
@@ -41,10 +41,10 @@ def test_slots_to_close_is_the_first_of_ten_slots_that_are_near_on_average() -> 
 def test_close_is_two_percent_of_the_optimum_and_not_two_hundredths() -> None:
     values = np.array([[0.491] * 12, [0.489] * 12])
     assert slots_to_close(values, 0.5).tolist() == [1, 12]
-    assert got_close(values, 0.5).tolist() == [True, False]
+    assert has_come_close(values, 0.5).tolist() == [True, False]
 
 
 def test_who_gets_close_at_the_last_moment_is_told_from_who_never_does() -> None:
     values = np.array([[1.0], [0.5]])
     assert slots_to_close(values, 1.0).tolist() == [1, 1]
-    assert got_close(values, 1.0).tolist() == [True, False]
+    assert has_come_close(values, 1.0).tolist() == [True, False]

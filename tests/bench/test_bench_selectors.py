@@ -8,7 +8,7 @@ from tests.atlas.made_up import alike, made_up
 from tests.worlds import plan as run_plan
 
 from fedelect.atlas import Atlas, load_atlas, scenario_truth, shipped_atlases, table_truth
-from fedelect.bench import Ranking, benchmark_specs, left_out, rank_selectors
+from fedelect.bench import Ranking, benchmark_specs, name_missing_signals, rank_selectors
 from fedelect.bench.play import Player
 from fedelect.errors import ConfigurationError, SelectorError
 from fedelect.records import read_run
@@ -68,12 +68,12 @@ def test_all_selectors_are_ranked_by_their_running_gap_each_where_it_finds_what_
         apart = one.running_gap.mean - reference.running_gap.mean
         assert one.running_difference.mean == pytest.approx(apart)
     ranked = {row.label.partition(":")[0] for row in ranking.rows}
-    assert ranked | left_out().keys() == selector_classes().keys()  # nobody is forgotten in silence
+    assert ranked | name_missing_signals().keys() == selector_classes().keys()  # nobody is forgotten in silence
     by_loss = dict.fromkeys(("loss-gp", "power-of-choice", "active-fl", "fedcor"), "loss")
     unknown = dict.fromkeys(("divfl", "clustered-by-similarity", "favor"), "updates")
     unknown |= dict.fromkeys(("s-fedavg", "greedyfed"), "contributions")
     by_rms = dict.fromkeys(("oort", "pyramid-fl"), "loss_rms")
-    assert left_out(losses=True) == unknown and left_out() == unknown | by_loss | by_rms
+    assert name_missing_signals(losses=True) == unknown and name_missing_signals() == unknown | by_loss | by_rms
     assert all(row.ask_ms.mean > 0 and row.final_gap.count == 3 for row in ranking.rows)
 
 

@@ -12,7 +12,7 @@ from tests.worlds import digits
 from fedelect.analytics import survey
 from fedelect.atlas import cohorts_at, load_atlas
 from fedelect.atlas.table import encode_losses
-from fedelect.bench import TUNED, default_specs, left_out, shipped_worlds
+from fedelect.bench import TUNED, default_specs, name_missing_signals, shipped_worlds
 from fedelect.federation import Job, MeasuresLosses, make_engine
 from fedelect.scenario import build_scenario
 from fedelect.selectors import SelectorSpec, selector_classes
@@ -73,7 +73,10 @@ def test_every_selector_had_its_chance_in_tuning_and_plays_what_came_out() -> No
 
 def test_default_specs_are_each_selector_as_tuned_and_in_full_with_its_default_too() -> None:
     short, full = default_specs(clients=20, budget=5), default_specs(clients=20, budget=5, full=True)
-    assert {text.partition(":")[0] for text in short} == selector_classes().keys() - {"fixed", *left_out(losses=True)}
+    assert {text.partition(":")[0] for text in short} == selector_classes().keys() - {
+        "fixed",
+        *name_missing_signals(losses=True),
+    }
     assert set(TUNED.values()) <= set(short) <= set(full)
     assert {"oort", "client-ucb", "fedcs"} <= set(full) - set(short)
     without = default_specs(clients=20, budget=5, full=True, losses=False)

@@ -80,7 +80,7 @@ def test_equal_jobs_are_trained_once_and_different_ones_are_not_confused() -> No
 
 
 def test_a_clients_batches_and_upload_luck_do_not_depend_on_the_rest_of_the_cohort() -> None:
-    # When nobody but client 0 ever arrives, the global model is client 0's whoever else is elected.
+    # When nobody but client 0 ever arrives, the global model is client 0's, no matter who else is elected.
     scenario = world(channel=ChannelConfig(upload_probability=(0.7, 0.0, 0.0, 0.0, 0.0, 0.0)))
     results = train(scenario, [Job(cohort=cohort, seed=4) for cohort in ((0,), (0, 1), (0, 3, 5))])
     assert len({result.model.tobytes() for result in results}) == 1

@@ -121,7 +121,7 @@ def elective(
 def start(fed: Federation, slots: int, **options: Any) -> PeerElected:
     """Play slots of one round."""
     strategy = fed.strategy(**({"rounds_per_slot": 1} | options))
-    strategy.start(fed.grid, initial_arrays(), num_rounds=slots, timeout=30)
+    strategy.start(fed.grid, initial_arrays(), num_rounds=slots, timeout=300)
     return strategy
 
 

@@ -140,7 +140,7 @@ def test_a_client_without_the_mod_answers_with_an_error_and_not_with_its_opinion
         for client in range(4):
             fed.node(client).answer = fed.workers[client]  # replies to plain `evaluate` with its accuracy
         with pytest.raises(RunError, match="came to nothing"):
-            fed.strategy(abandoned_allowed=0).start(fed.grid, initial_arrays(), num_rounds=L, timeout=20)
+            fed.strategy(abandoned_allowed=0).start(fed.grid, initial_arrays(), num_rounds=L, timeout=300)
     assert [message.error for message in fed.grid.received] == [
         "ValueError: No evaluate.fedelect function registered"
     ] * 4

@@ -1,6 +1,5 @@
 """Elections on Flower in which something goes wrong at the clients: hostile answers, peers and nodes that are down."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower import ElectionMod
 from fedelect.flower.election_messages import ELECTION, MOST_CERTIFICATES, ElectionAnswer, read_answer
 from fedelect.protocol import Certificate, decode_record, encode
+from fedelect.seeds import stream
 
 Hostile = Callable[[Message, RecordDict], RecordDict]
 
@@ -44,7 +44,7 @@ HOSTILE: dict[str, Hostile] = {
     "outcome": changed(outcome="\x1b[2J" * 1000),
     "certificates as text": changed(certificates=["46450106"]),
     "certificates as bytes": changed(certificates=b"FE"),
-    "no frame": changed(certificates=[b"", b"FE", os.urandom(200)]),
+    "no frame": changed(certificates=[b"", b"FE", stream(1, "no frame").bytes(200)]),
     "too many": changed(certificates=[b"x"] * (MOST_CERTIFICATES + 1)),
     "too large": changed(certificates=[bytes(9 * 1024 * 1024)]),
     "another field": changed(note="hello"),
@@ -117,6 +117,7 @@ def certified(frame: object) -> Certificate:
     return certificate
 
 
+@pytest.mark.integration  # waits for the end of a slot by the clock
 def test_without_a_quorum_of_peers_the_slot_is_skipped_nobody_trains_and_the_model_stays(
     fed: Federation, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_ledger_outlives_the_node_and_the_run(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == found
 
 
+@pytest.mark.integration
 def test_processes_that_share_a_ledger_release_no_more_than_it_says(tmp_path: Path) -> None:
     file = tmp_path / "ledger.json"
     command = [sys.executable, "-c", SPENDER, str(file), "60"]

@@ -114,7 +114,7 @@ def make_peer(shared: PeerConfig, client: int, records: Sequence[Record] = ()) -
 
 
 class Wired:
-    """Peers whose messages fly until somebody delivers them; hosts that answer at once and keep records.
+    """Peers whose messages fly until a test delivers them; hosts that answer at once and keep records.
 
     `cut(message)` says which messages are lost.
     """

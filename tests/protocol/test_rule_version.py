@@ -1,4 +1,4 @@
-"""What the rule bp-gp elects, pinned down: whoever changes it must raise RULE_VERSION, which names the election."""
+"""What the rule bp-gp elects, pinned down: a change must raise RULE_VERSION, which names the election."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -34,7 +34,7 @@ PINNED: dict[int, list[tuple[Cohort, tuple[str, ...]]]] = {
 
 
 def elected(budget: int, cohorts: int, slot: int, *, forgetting: float = 1.0, memory: int = 96) -> tuple[Any, ...]:
-    """The election after so many slots of one fixed history."""
+    """The election in `slot` after one fixed history."""
     shared = PeerConfig(
         clients=CLIENTS,
         edges=EDGES,

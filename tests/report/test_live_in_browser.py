@@ -225,7 +225,7 @@ def test_a_run_in_another_process_is_watched_by_the_command(browser: Browser, tm
         assert watching.wait(timeout=DEADLINE_S) == 0
     finally:
         watching.kill()
-        watching.wait(timeout=30)
+        watching.wait(timeout=DEADLINE_S)
         assert watching.stdout is not None
         watching.stdout.close()
 
@@ -259,6 +259,6 @@ def test_a_run_shows_itself_and_its_page_gets_the_last_word(browser: Browser, tm
         assert browser.text("#slot-name") == "120 of 120"
     finally:
         run.kill()
-        run.wait(timeout=30)
+        run.wait(timeout=DEADLINE_S)
         assert run.stdout is not None
         run.stdout.close()

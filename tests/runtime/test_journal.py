@@ -41,7 +41,7 @@ def first_two_of(content: bytes) -> int:
 
 
 def leave(folder: Path, content: bytes, marked: int) -> None:
-    """A journal with this content, of which so many bytes were known to be on disk."""
+    """A journal with this content, of which `marked` bytes were known to be on disk."""
     (folder / JOURNAL_NAME).write_bytes(content)
     (folder / MARK_NAME).unlink(missing_ok=True)
     mark = _Mark(folder / MARK_NAME)

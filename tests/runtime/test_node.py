@@ -86,7 +86,7 @@ def test_garbage_and_frames_that_speak_for_others_are_refused_told_of_and_change
     old = [frame for frame in kept if len(frame) < 4000][:20]
     network.tamper = None
     for frame in (b"", b"FE", b"FE\1\0" + b"\xff" * 40, b"x" * 1000, bytes(FRAME_LIMIT + 1), *old):
-        network.carry(0, 1, frame)  # all come from neighbour 0, whoever they were of
+        network.carry(0, 1, frame)  # all come from neighbour 0, whatever client they name
     assert hold_all(server, place(), 2, first=3) == expected[2:]
     troubles = [notice.text for client, notice in peers.heard if isinstance(notice, Trouble) and client == 1]
     assert any("no frame of a fedelect peer" in text for text in troubles)

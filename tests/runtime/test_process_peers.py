@@ -1,6 +1,5 @@
 """Real processes on this machine, and what goes wrong between them. Waits have deadlines; nothing is left behind."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -35,6 +34,7 @@ from fedelect.runtime.signing import Ed25519Verifier
 from fedelect.runtime.transport import Frame, Inbox, LinkUp, MemoryNetwork
 from fedelect.runtime.transport.tls import TlsFiles
 from fedelect.runtime.transport.tls_links import TlsTransport
+from fedelect.seeds import stream
 
 pytestmark = pytest.mark.integration
 
@@ -149,7 +149,7 @@ def forgery(fed: Real, receiver: int) -> GossipMessage:
 
 
 def insist(fed: Real, links: TlsTransport, frames: tuple[bytes, ...], refusals: int) -> None:
-    """Send the frames to clients 0 to 3 until each has told of so many refusals: a link that is busy drops some."""
+    """Send the frames to clients 0 to 3 until each has reported `refusals` refusals: a link that is busy drops some."""
     told = Counter(client for client, notice in fed.heard if isinstance(notice, Trouble))
 
     def hear(client: int, notice: Notice | ProcessEnded) -> bool:
@@ -183,8 +183,8 @@ def test_garbage_oversized_replayed_and_forged_frames_of_a_neighbour_are_refused
                 kept += [event.content] if isinstance(event, Frame) else []
             fed.server.begin_with(2, judged=1, opinions={n: one for n, one in opinions_of(1, 5).items() if n != 4})
             certificate = encode(fed.server.chain.certificates[-1])  # a record is no message
-            garbage = (b"", b"\0" * 50, os.urandom(5000), bytes(FRAME_LIMIT + 1000), certificate)
-            frames = (*kept[:1], *garbage, *kept[1:50])  # one of others first: only the first refusals are told of
+            garbage = (b"", b"\0" * 50, stream(1, "garbage").bytes(5000), bytes(FRAME_LIMIT + 1000), certificate)
+            frames = (*kept[:1], *garbage, *kept[1:50])  # one of others first: only the first refusals are reported
             for neighbour in range(4):
                 for frame in frames:
                     links.send(neighbour, frame)  # what others said to it, handed on as its own

@@ -1,4 +1,4 @@
-"""A run spread over processes or a Ray cluster is the run of one process, whoever is killed on the way."""
+"""A run spread over processes or a Ray cluster is the run of one process, whatever is killed on the way."""
 
 import dataclasses
 import os
@@ -247,6 +247,7 @@ def opinion(scores, labels):
 """
 
 
+@pytest.mark.integration
 def test_a_worker_that_dies_again_and_again_ends_the_run(tmp_path: Path, own_module: Callable[[str], str]) -> None:
     module = own_module(OPINION.format(what="os.kill(os.getpid(), signal.SIGKILL)"))
     with pytest.raises(RunError, match=r"lost 4 times in a row .* killed by signal 9 .* give the same command again"):
@@ -294,6 +295,7 @@ def kill_parent(child: "subprocess.Popen[bytes]") -> None:
     wait_until(lambda: not orphans & set(processes()), "the end of orphaned workers")
 
 
+@pytest.mark.integration
 def test_kill_9_of_the_parent_ends_its_workers_and_the_run_goes_on(tmp_path: Path) -> None:
     with in_a_parent(tmp_path / "run", 2, until=20) as child:
         assert child.stdout is not None and child.stdout.readline() == b"here\n"
@@ -305,6 +307,7 @@ def test_kill_9_of_the_parent_ends_its_workers_and_the_run_goes_on(tmp_path: Pat
     assert records(tmp_path / "run") == in_one_process(work(slots=30), tmp_path / "one")
 
 
+@pytest.mark.integration
 def test_orphaned_workers_end_even_in_the_middle_of_a_slot(tmp_path: Path, own_module: Callable[[str], str]) -> None:
     reached = tmp_path / "reached"
     module = own_module(OPINION.format(what=f"open({str(reached)!r}, 'w').close(); threading.Event().wait()"))
@@ -313,6 +316,7 @@ def test_orphaned_workers_end_even_in_the_middle_of_a_slot(tmp_path: Path, own_m
         kill_parent(child)
 
 
+@pytest.mark.integration
 def test_ctrl_c_ends_the_workers_and_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fedelect", "run", "digits", "--trials", "2", "--workers", "2"]
     command += ["--slots", "300000"]  # more than can be played before Ctrl-C comes

@@ -41,12 +41,12 @@ def check(outcomes: Sequence[ChaosResult]) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_crashes_loss_and_partitions_never_split_a_slot(part: int) -> None:
-    check([run_chaos(seed, CRASHES) for seed in range(200 * part, 200 * part + 200)])
+    check([run_chaos(seed, CRASHES) for seed in range(100 * part, 100 * part + 100)])
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_a_byzantine_client_never_splits_a_slot(part: int) -> None:
-    outcomes = [run_chaos(seed, BYZANTINE) for seed in range(200 * part, 200 * part + 200)]
+    outcomes = [run_chaos(seed, BYZANTINE) for seed in range(100 * part, 100 * part + 100)]
     check(outcomes)
     assert sum(outcome.refused for outcome in outcomes) > 0
 

@@ -9,10 +9,10 @@ processes: SIGKILL, SIGSTOP, a disk that takes no more bytes (a limit on the siz
 Byzantine peers; in every second episode, as root, network namespaces with partitions, moments without any packet, and
 loss. What this machine lacks is left out by name.
 
-What must hold is in `episode.py`: one certificate for a slot, one value and one vote of a peer, nobody honest proven to
-have lied, no process that ends by itself or is left behind, and all honest peers decide together again when everything
-is mended. It prints a line for each episode, how to repeat what broke, and counts at the end and on Ctrl-C. The folders
-of broken episodes are kept. Exit code 1 if anything broke.
+What must hold is in `episode.py`: one certificate for a slot, one value and one vote of a peer, and nobody honest
+proven to have lied. No process ends by itself or is left behind, and all honest peers decide together again when
+everything is mended. It prints a line for each episode, how to repeat what broke, and counts at the end and on Ctrl-C.
+The folders of broken episodes are kept. Exit code 1 if anything broke.
 """
 
 import argparse
@@ -61,7 +61,7 @@ class Soak:
             say(f"BROKEN, episode {number}: {text}")
             say(f"again: python -m tools.soak --seed {self._seed} --episode {number}")
         state = "BROKEN" if broken else "sound"
-        self.next = number + 1  # before the line below: whoever reads it may interrupt
+        self.next = number + 1  # before the line below: its reader may interrupt
         say(f"episode {number}: {state}, {time.monotonic() - began:.0f} s; {_listed(self.counts - before)}")
 
     def report(self) -> None:
@@ -117,7 +117,7 @@ def say(text: str) -> None:
 def main() -> None:
     """Parse, play, report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=60.0, help="no new episode begins after so many")
+    parser.add_argument("--minutes", type=float, default=60.0, help="no new episode begins after these")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first episode, to go on where one ended")
     parser.add_argument("--episode", type=int, help="play this one only")

@@ -8,7 +8,7 @@ parts.
 import contextlib
 import io
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,16 +32,13 @@ from fedelect.measurement import opinions_on
 from fedelect.records import PartStore, create_provenance, remove_leftovers
 from fedelect.scenario import Dataset, Scenario, build_scenario
 from fedelect.scenario.size import estimate_training_s, estimate_world_bytes, estimate_world_s
-from fedelect.vocabulary import Cohort, Floats, Ints
+from fedelect.vocabulary import Cohort, Floats, Ints, Progress, ignore_progress
 
 LIMIT = 20_000
 """Most cohorts that are trained unless a higher limit is given: N = 20, K = 5 has 15,504."""
 
 CHUNK = 100
 """Cohorts that are trained together."""
-
-Progress = Callable[[int, int], None]
-"""Called with (trainings finished, trainings in all)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def build_atlas(
     limit: int = LIMIT,
     allow_large: bool = False,
     command: str = "",
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
 ) -> Atlas:
     """Train every cohort and write the atlas to `out`; continue an earlier build of the same plan.
 
@@ -85,7 +82,7 @@ def build_atlas(
         limit: Most cohorts to train.
         allow_large: Do not refuse what would take more than half of the memory or 30 days of one core.
         command: The command line to note in the atlas.
-        progress: Called when the build begins and whenever a part is finished.
+        progress: Called with (finished, total) trainings when the build begins and whenever a part is finished.
 
     Raises:
         ConfigurationError: There are more cohorts than `limit`, or models on which nobody has an opinion, or what

@@ -1,7 +1,7 @@
 """An engine that looks results up in an atlas: each slot draws one of its training seeds.
 
-The seed of a slot comes from the stream (run's seed, "atlas", trial, slot), the same for all selectors of a trial, so
-they are compared in pairs as in training. A "model" is an index into the table: number of the cohort, seed.
+The seed of a slot comes from the stream (run's seed, "atlas", trial, slot). It is the same for all selectors of a
+trial, so they are compared in pairs as in training. A "model" is an index into the table: number of the cohort, seed.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from fedelect.bench.figures import Figures, figures_of
 from fedelect.bench.play import Elections, Environment, Player, play_together
 from fedelect.bench.selectors import Ranked, Ranking, rank_selectors, shipped_worlds
-from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, fixed, left_out
+from fedelect.bench.specs import REFERENCE, TUNED, benchmark_specs, default_specs, name_missing_signals, specify_fixed
 from fedelect.bench.user_worlds import USER_WORLDS, UserWorld
 from fedelect.bench.users import CLAIM_TRIALS, UsersBenchmark, Verdict, WorldFigures, bench_users, judge_worlds
 
@@ -26,10 +26,10 @@ __all__ = [
     "benchmark_specs",
     "default_specs",
     "figures_of",
-    "fixed",
     "judge_worlds",
-    "left_out",
+    "name_missing_signals",
     "play_together",
     "rank_selectors",
     "shipped_worlds",
+    "specify_fixed",
 ]

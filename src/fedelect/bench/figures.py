@@ -77,7 +77,7 @@ def slots_to_close(values: Floats, optimum: float) -> Ints:
     return np.asarray(np.where(close.any(axis=1), np.argmax(close, axis=1) + 1, values.shape[1]), dtype=np.int64)
 
 
-def got_close(values: Floats, optimum: float) -> NDArray[np.bool_]:
+def has_come_close(values: Floats, optimum: float) -> NDArray[np.bool_]:
     """Whether there is such a slot at all: (trials, T) -> (trials,). Where there is none, `slots_to_close` says T."""
     return np.asarray(_close(values, optimum).any(axis=1))
 

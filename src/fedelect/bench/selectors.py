@@ -12,13 +12,13 @@ from pathlib import Path
 
 from fedelect._processes import run_tasks, worker_count
 from fedelect.atlas import Atlas, Truth, scenario_truth, table_truth
-from fedelect.bench.figures import Figures, figures_of, got_close
+from fedelect.bench.figures import Figures, figures_of, has_come_close
 from fedelect.bench.play import Elections, Player
 from fedelect.bench.specs import REFERENCE, benchmark_specs
 from fedelect.equations.intervals import Interval, mean_interval, paired_difference
 from fedelect.errors import ConfigurationError
 from fedelect.loop import FrameworkName
-from fedelect.vocabulary import Cohort
+from fedelect.vocabulary import Cohort, Progress, ignore_progress
 
 _SHIPPED = (
     "r-labels2-N12-K4",
@@ -28,9 +28,6 @@ _SHIPPED = (
     "r-unequal-N15-K5",
     "r-lossy-N12-K4",
 )
-
-Progress = Callable[[int, int], None]
-"""Called with (selectors finished, selectors in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +116,7 @@ def rank_selectors(
     only: Sequence[str] = (),
     truth: Callable[[Atlas], Truth] = table_truth,
     workers: int | None = None,
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
 ) -> Ranking:
     """Play every selector on the atlas, and rank them.
 
@@ -133,7 +130,7 @@ def rank_selectors(
             fixed cohorts; empty for all that fedelect offers.
         truth: Returns the values of cohorts.
         workers: In how many processes; one for each usable core if None. But for `ask_ms` it changes nothing.
-        progress: Called when the ranking begins and whenever a selector is finished.
+        progress: Called with (finished, total) selectors when the ranking begins and whenever a selector is finished.
 
     Raises:
         ConfigurationError: A number is out of range, or a selector cannot be ranked.
@@ -150,7 +147,7 @@ def rank_selectors(
     close: dict[str, int] = {}
     for place, elections in run_tasks(player.elections, [(text,) for text in texts], workers=worker_count(workers)):
         values = known.of(elections.cohorts)
-        close[texts[place]] = int(got_close(values, known.optimum.mean).sum())
+        close[texts[place]] = int(has_come_close(values, known.optimum.mean).sum())
         played[texts[place]] = elections, figures_of(elections, values, known.optimum.mean, known.clients)
         progress(len(played), len(texts))
     _, reference = played[REFERENCE]

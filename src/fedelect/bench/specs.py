@@ -53,7 +53,7 @@ def default_specs(*, clients: int, budget: int, full: bool = False, losses: bool
         losses: Whether clients report their losses; if not, selectors that need them are left out. Those that need
             updates are left out in any case.
     """
-    missing = left_out(losses=losses)
+    missing = name_missing_signals(losses=losses)
     texts: list[str] = []
     for name in selector_classes():
         if name == "fixed" or name in missing:
@@ -69,7 +69,7 @@ def _fit(text: str, clients: int, budget: int) -> str:
     return f"{name}{found}{min(max(int(candidates), budget), clients)}" if found else text
 
 
-def left_out(*, losses: bool = False) -> dict[str, str]:
+def name_missing_signals(*, losses: bool = False) -> dict[str, str]:
     """Selectors that cannot be played on an atlas -> the signals that they need and it lacks.
 
     Args:
@@ -90,10 +90,13 @@ def benchmark_specs(atlas: Atlas, truth: Truth, *, full: bool = False, only: Seq
     losses = atlas.losses is not None
     offered = default_specs(clients=config.clients, budget=config.budget, full=full, losses=losses)
     selectors = [*only, REFERENCE, "random"] if only else offered
-    bars = {fixed(tuple(range(config.budget))): "first clients", fixed(atlas.cohort(truth.best)): "optimum"}
+    bars = {
+        specify_fixed(tuple(range(config.budget))): "first clients",
+        specify_fixed(atlas.cohort(truth.best)): "optimum",
+    }
     return dict.fromkeys(selectors, "selector") | bars
 
 
-def fixed(cohort: Cohort) -> str:
+def specify_fixed(cohort: Cohort) -> str:
     """The specification of the selector that always elects this cohort."""
     return "fixed:cohort=" + ",".join(map(str, cohort)) + ("," if len(cohort) == 1 else "")

@@ -4,7 +4,7 @@ Each world is a run in a folder of its own, so it can be resumed and reported on
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from fedelect.selectors import SelectorSpec
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, simulate, specify_selectors
 from fedelect.simulator.plan import build_world
+from fedelect.vocabulary import Progress, ignore_progress
 
 CYCLE = "cycle"
 BASELINES = (CYCLE, RANDOM, ORACLE)
@@ -28,9 +29,6 @@ BASELINES = (CYCLE, RANDOM, ORACLE)
 
 CLAIM_TRIALS = 20
 """Fewest trials for a claim about selectors."""
-
-Progress = Callable[[int, int], None]
-"""Called with (worlds finished, worlds in all)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,20 +103,20 @@ def bench_users(
     slots: int = SLOTS,
     seed: int = 1,
     workers: int | None = None,
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
 ) -> UsersBenchmark:
     """Play selectors in the users' worlds, with shuffled cycles, random and the oracle for comparison.
 
     Args:
         out_dir: Folder for the runs; the same call resumes them.
         selectors: Specifications of the selectors. If one of them needs contributions, the worlds have a validation
-            share at the server (`validated`), for all selectors of the run.
+            share at the server (`reserve_validation`), for all selectors of the run.
         worlds: Names of worlds; all if empty.
         trials: Trials in each world, each with its own draw; within a trial all selectors share world and draws.
         slots: T.
         seed: The one seed.
         workers: Processes to spread the worlds over; one for each core if None. It changes no figure.
-        progress: Called when the benchmark begins and whenever a world is finished.
+        progress: Called with (finished, total) worlds when the benchmark begins and whenever a world is finished.
 
     Raises:
         ConfigurationError: A world, selector or number that cannot be used.
@@ -176,7 +174,7 @@ class _Game:
         specs = specify_selectors(self.texts)
         config = USER_WORLDS[name].config(self.seed)
         return Plan(
-            config=validated(config) if any(map(_needs_contributions, specs)) else config,
+            config=reserve_validation(config) if any(map(_needs_contributions, specs)) else config,
             framework="fa",
             selectors=specs,
             slots=self.slots,
@@ -200,7 +198,7 @@ class _Game:
         simulate(self.plan(name), USER_WORLDS[name].load(), self.folder(name), command=command, workers=1)
 
 
-def validated(config: ScenarioConfig) -> ScenarioConfig:
+def reserve_validation(config: ScenarioConfig) -> ScenarioConfig:
     """Return a users' world in which the server holds a tenth of the training samples, which no client has."""
     return change_scenario(config, {"validation": {"share": 0.1}})
 

@@ -110,7 +110,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
         "data_digest": atlas.data_digest,
         "built": {"with": atlas.provenance.versions, "at": atlas.provenance.created, "by": atlas.provenance.command},
         "optimum": {
-            **_valued(atlas, scenario, table, scenario.best),
+            **_describe_cohort(atlas, scenario, table, scenario.best),
             "value": scenario.optimum.mean,
             "half_width": scenario.optimum.half_width,
             "seeds": scenario.optimum.count,
@@ -118,7 +118,7 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
             "table_less_fresh": seed_sets_apart(atlas),
         },
         "table": {
-            **_valued(atlas, scenario, table, table.best),
+            **_describe_cohort(atlas, scenario, table, table.best),
             "value": table.optimum.mean,
             "smallest_gap": None if table.smallest_gap != table.smallest_gap else table.smallest_gap,
             "largest_gap": None if table.largest_gap != table.largest_gap else table.largest_gap,
@@ -126,13 +126,13 @@ def atlas_json(atlas: Atlas) -> dict[str, Any]:
             "seed_noise": noise,
         },
         "first_clients": {
-            **_valued(atlas, scenario, table, rank),
+            **_describe_cohort(atlas, scenario, table, rank),
             "place": int((table.values > table.values[rank]).sum()) + 1,  # in the table
         },
     }
 
 
-def _valued(atlas: Atlas, scenario: Truth, table: Truth, rank: int) -> dict[str, Any]:
+def _describe_cohort(atlas: Atlas, scenario: Truth, table: Truth, rank: int) -> dict[str, Any]:
     """A cohort with its value by the valuing half of the fresh seeds (contenders only) and in the table."""
     return {
         "cohort": list(atlas.cohort(rank)),

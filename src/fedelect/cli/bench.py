@@ -13,7 +13,7 @@ from fedelect._progress import TerminalBar
 from fedelect._text import count, suggest
 from fedelect._version import __version__
 from fedelect.atlas import load_atlas, shipped_atlases
-from fedelect.bench import REFERENCE, Ranked, Ranking, left_out, rank_selectors, shipped_worlds
+from fedelect.bench import REFERENCE, Ranked, Ranking, name_missing_signals, rank_selectors, shipped_worlds
 from fedelect.cli.bench_users import users
 from fedelect.cli.console import make_console
 from fedelect.cli.figures_file import make_room, plain, write_figures
@@ -97,7 +97,7 @@ def selectors(
         finally:
             bar.stop()
         print_ranking(ranking, console)
-        for name, signals in {} if selector else left_out(losses=atlas.losses is not None).items():
+        for name, signals in {} if selector else name_missing_signals(losses=atlas.losses is not None).items():
             console.print(f"not ranked: {name}, for it needs {signals}, which this atlas lacks", highlight=False)
         rankings.append(ranking)
     if out is not None:

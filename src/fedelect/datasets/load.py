@@ -28,10 +28,10 @@ def load_dataset(source: str, *, cache: Path | None = None) -> Dataset:
 
     Args:
         source: "digits" (bundled with scikit-learn, raw values 0..16), "mnist" or "fashion-mnist" (from the cache, raw
-            values 0..255), the path of an .npz file with X, y, X_test and y_test, where X may hold images; or, for data
-            that belongs to clients, an .npz file that has `client` and `client_test` too, the id of each sample's
-            client, or a folder with one .npz file for each client, whose name is the file's. Those may leave X_test and
-            y_test out; see `own_shares.HELD_OUT`.
+            values 0..255), or the path of an .npz file with X, y, X_test and y_test, where X may hold images. For data
+            that belongs to clients: an .npz file that has `client` and `client_test` too, the id of each sample's
+            client. Or a folder with one .npz file for each client, whose name is the file's. Those may leave X_test
+            and y_test out; see `own_shares.HELD_OUT`.
         cache: The folder where fetched data is kept; `cache_folder()` if None.
 
     Raises:

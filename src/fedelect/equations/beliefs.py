@@ -190,11 +190,11 @@ class RoundsExhausted:
         return self.advice
 
 
-Outcome = Settled | RoundsExhausted
+SettlingOutcome = Settled | RoundsExhausted
 """How a settling ended."""
 
 
-def outcome_of(rounds: int, residual: float, tolerance: float = SETTLED_RESIDUAL) -> Outcome:
+def outcome_of(rounds: int, residual: float, tolerance: float = SETTLED_RESIDUAL) -> SettlingOutcome:
     """`Settled` if the last residual is at most `tolerance`, else `RoundsExhausted` with advice."""
     if residual <= tolerance:
         return Settled(rounds, residual)
@@ -218,7 +218,7 @@ class Settling:
 
     beliefs: Floats
     residuals: Floats
-    outcome: Outcome
+    outcome: SettlingOutcome
 
 
 def check_exchange(rounds: int, damping: float) -> None:

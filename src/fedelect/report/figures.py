@@ -25,7 +25,7 @@ from fedelect.report.analysis import (
 )
 from fedelect.report.chart_data import client_positions, selection_shares
 from fedelect.report.run_data import ALL_CLIENTS
-from fedelect.report.style import LIGHT_COLOURS, deal_looks
+from fedelect.report.style import LIGHT_COLOURS, deal_line_styles
 from fedelect.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -131,18 +131,18 @@ def _save(path: Path, draw: "Callable[[Axes], None]", *, square: bool) -> None:
 
 
 def _curves(axes: "Axes", *, analysis: RunAnalysis, curves: dict[str, Floats], vertical: str) -> None:
-    looks = deal_looks(analysis.run.header.labels)
+    styles = deal_line_styles(analysis.run.header.labels)
     for position, label in enumerate(analysis.run.header.labels):
         band = mean_band(curves[label]) if label in curves else None
         if band is None or np.isnan(band.mean).all():
             continue
         slots = np.arange(1.0, band.mean.size + 1.0)
-        colour = LIGHT_COLOURS[looks[label].colour]
+        colour = LIGHT_COLOURS[styles[label].colour]
         axes.plot(
             slots,
             band.mean,
             color=colour,
-            linestyle=_DASHES[looks[label].dash],
+            linestyle=_DASHES[styles[label].dash],
             marker=_MARKERS[position % len(_MARKERS)],
             markersize=3.0,
             markevery=(min(position, slots.size - 1), max(slots.size // 8, 1)),
@@ -169,14 +169,14 @@ def _bounds(axes: "Axes", analysis: RunAnalysis) -> None:
 
 def _elections(axes: "Axes", analysis: RunAnalysis) -> None:
     header = analysis.run.header
-    width, looks = 0.84 / len(header.labels), deal_looks(header.labels)
+    width, styles = 0.84 / len(header.labels), deal_line_styles(header.labels)
     for position, label in enumerate(header.labels):
         shares = selection_shares(analysis.run.table.selectors[label])
         axes.bar(
             np.arange(header.clients) + (position - (len(header.labels) - 1) / 2.0) * width,
             shares,
             width,
-            color=LIGHT_COLOURS[looks[label].colour],
+            color=LIGHT_COLOURS[styles[label].colour],
             alpha=0.95 if position % 2 == 0 else 0.5,  # dark and light in turn
             hatch=_HATCHES[position % len(_HATCHES)],
             edgecolor="black",

@@ -17,7 +17,7 @@ DASHES: tuple[tuple[int, ...], ...] = ((), (8, 4), (2, 3), (11, 3, 2, 3))
 """Patterns of lines: pixels on and off in turn; () is solid."""
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """How a selector is drawn.
 
     Attributes:
@@ -29,19 +29,19 @@ class Look(NamedTuple):
     dash: int
 
 
-def deal_looks(labels: Iterable[str]) -> dict[str, Look]:
+def deal_line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Deal colours and patterns to labels in order; no two of up to 28 are alike. Random and oracle have their own.
 
-    >>> deal_looks(["random", "a", "b", "a"])
-    {'random': Look(colour=7, dash=2), 'a': Look(colour=0, dash=0), 'b': Look(colour=1, dash=1)}
+    >>> deal_line_styles(["random", "a", "b", "a"])
+    {'random': LineStyle(colour=7, dash=2), 'a': LineStyle(colour=0, dash=0), 'b': LineStyle(colour=1, dash=1)}
     """
     colours = len(LIGHT_COLOURS) - 2
-    own = {RANDOM: Look(colours, 2), ORACLE: Look(colours + 1, 1)}
-    looks: dict[str, Look] = {}
+    own = {RANDOM: LineStyle(colours, 2), ORACLE: LineStyle(colours + 1, 1)}
+    styles: dict[str, LineStyle] = {}
     for label in dict.fromkeys(labels):
-        dealt = len(looks.keys() - own.keys())
-        looks[label] = own.get(label, Look(dealt % colours, dealt % len(DASHES)))
-    return looks
+        dealt = len(styles.keys() - own.keys())
+        styles[label] = own.get(label, LineStyle(dealt % colours, dealt % len(DASHES)))
+    return styles
 
 
 _LIGHT = {

@@ -29,7 +29,7 @@ def render_won(worlds: Sequence[World]) -> str:
 
 def _render_world(world: World, suffix: str) -> str:
     ranking = world.ranking
-    names = {row: one.name for one, row in world.ranked()}
+    names = {row: one.name for one, row in world.iterate_ranked()}
     if ranking.first is None:
         return ""
     sentence = ranking.sentence(lambda row: names[ranking.rows.index(row)])
@@ -44,7 +44,7 @@ def _table(world: World, suffix: str) -> str:
     scores = [row.score for row in ranking.rows]
     rows = {
         f'<span class="place">{ranking.rows[row].place or ""}</span>{render_key(one)}': (one, ranking.rows[row])
-        for one, row in world.ranked()
+        for one, row in world.iterate_ranked()
     }
     columns: dict[str, Callable[[tuple[Series, RankedSelector]], str]] = {
         _SCORES[ranking.by]: lambda pair: interval_cell(pair[1].score),

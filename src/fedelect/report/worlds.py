@@ -11,7 +11,7 @@ import msgspec
 
 from fedelect.records import RunHeader, SelectorSummary, WorldRanking, rank_world, repeats
 from fedelect.report.analysis import RunAnalysis, make_unique
-from fedelect.report.style import Look, deal_looks
+from fedelect.report.style import LineStyle, deal_line_styles
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +30,7 @@ class Series:
     analysis: RunAnalysis
     summary: SelectorSummary
     name: str
-    look: Look
+    look: LineStyle
     again: bool
     repeated: bool
 
@@ -61,7 +61,7 @@ class World:
         """The selectors without repetitions."""
         return [one for one in self.series if not one.repeated]
 
-    def ranked(self) -> Iterator[tuple[Series, int]]:
+    def iterate_ranked(self) -> Iterator[tuple[Series, int]]:
         """The selectors that have a score, the best first, each with its row in the ranking."""
         for row, ranked in enumerate(self.ranking.rows):
             run = self.analyses[ranked.run]
@@ -73,9 +73,9 @@ def group_worlds(analyses: Sequence[RunAnalysis]) -> list[World]:
     groups: dict[bytes, list[RunAnalysis]] = {}
     for one in analyses:
         groups.setdefault(_identity(one.run.header), []).append(one)
-    looks = deal_looks([label for one in analyses for label in one.run.header.labels])
+    styles = deal_line_styles([label for one in analyses for label in one.run.header.labels])
     names = make_unique([_world_name(group[0]) for group in groups.values()])
-    return [_make_world(name, group, looks) for name, group in zip(names, groups.values(), strict=True)]
+    return [_make_world(name, group, styles) for name, group in zip(names, groups.values(), strict=True)]
 
 
 def _identity(header: RunHeader) -> bytes:
@@ -88,7 +88,7 @@ def _world_name(analysis: RunAnalysis) -> str:
     return name if isinstance(name, str) and name else analysis.run.name
 
 
-def _make_world(name: str, analyses: list[RunAnalysis], looks: dict[str, Look]) -> World:
+def _make_world(name: str, analyses: list[RunAnalysis], styles: dict[str, LineStyle]) -> World:
     found: list[Series] = []
     for analysis in analyses:
         for summary in analysis.summaries:
@@ -102,7 +102,7 @@ def _make_world(name: str, analyses: list[RunAnalysis], looks: dict[str, Look]) 
                     analysis=analysis,
                     summary=summary,
                     name=f"{analysis.run.name}: {title}" if title in taken and not repeated else title,
-                    look=looks[summary.label],
+                    look=styles[summary.label],
                     again=bool(before) and not repeated,
                     repeated=repeated,
                 )

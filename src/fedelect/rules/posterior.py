@@ -7,8 +7,8 @@ a deviation of its own, all independent and normal. Two sets with o members in c
 
 a function of the overlap alone, in which client numbers play no part. A surrogate score, where there is one, adds a
 linear term. Only the *shape* of the covariance is fixed. Its scale has a conjugate prior and is integrated out. The
-noise variance of a reward is the most likely of a few levels, given the fit of the process and the scatter of rewards
-of cohorts that were played repeatedly.
+noise variance of a reward is the most likely of a few levels. The fit of the process speaks for it, and the scatter of
+rewards of cohorts that were played repeatedly.
 """
 
 import math

@@ -210,8 +210,8 @@ def _along_curve(positions: Floats) -> Ints:
 def _far_joins(positions: Floats, part: Ints) -> Ints:
     """Boruvka's links: for each part the shortest out of it. Shape (A, 2).
 
-    The shortest link out of a part is no longer than the far ends of any of its boxes and a foreign one, so only
-    box pairs whose near ends lie within that bound can hold it.
+    The shortest link out of a part is no longer than the far ends of any of its boxes and a foreign one. So only box
+    pairs whose near ends lie within that bound can hold it.
     """
     boxes = _boxes(positions, part)
     rows = max(1, _PAIRS_AT_ONCE // boxes.part.size)

@@ -15,35 +15,11 @@ from typing import Any
 from fedelect._imports import import_callable
 from fedelect._text import suggest
 from fedelect.errors import BudgetError, ConfigurationError, FedelectError
+from fedelect.selectors import literature
 from fedelect.selectors.base import AbstractSelector
 from fedelect.selectors.baselines import FixedCohort, RandomCohort, RoundRobin, ShuffledCycle
 from fedelect.selectors.bp_ucb import BpUcb
 from fedelect.selectors.gaussian_process import BpGp, LossGp, SetGp
-from fedelect.selectors.literature import (
-    ActiveFl,
-    AdditiveThompson,
-    BestChannel,
-    ClientThompson,
-    ClientUcb,
-    ClusteredBySimilarity,
-    ClusteredBySize,
-    ContextUcb,
-    DataSize,
-    DivFl,
-    E3cs,
-    FairUcb,
-    Favor,
-    FedCor,
-    FedCs,
-    GreedyFed,
-    Oort,
-    PowerOfChoice,
-    ProportionalFair,
-    PyramidFl,
-    RbcsF,
-    SFedAvg,
-    TiFl,
-)
 from fedelect.selectors.quick_init_ucb import QuickInitUcb
 from fedelect.selectors.recommended import recommended
 from fedelect.selectors.sound_cycle import SoundCycle
@@ -66,33 +42,37 @@ _FAMILIES: dict[str, dict[str, type[AbstractSelector]]] = {
     "paper": {"subset-ucb": SubsetUcb, "quick-init-ucb": QuickInitUcb, "bp-ucb": BpUcb},
     "ours": {"sound-cycle": SoundCycle, "set-gp": SetGp, "loss-gp": LossGp, "bp-gp": BpGp},
     "literature: loss": {
-        "power-of-choice": PowerOfChoice,
-        "active-fl": ActiveFl,
-        "oort": Oort,
-        "pyramid-fl": PyramidFl,
-        "fedcor": FedCor,
+        "power-of-choice": literature.PowerOfChoice,
+        "active-fl": literature.ActiveFl,
+        "oort": literature.Oort,
+        "pyramid-fl": literature.PyramidFl,
+        "fedcor": literature.FedCor,
     },
     "literature: diversity": {
-        "divfl": DivFl,
-        "clustered-by-size": ClusteredBySize,
-        "clustered-by-similarity": ClusteredBySimilarity,
-        "favor": Favor,
+        "divfl": literature.DivFl,
+        "clustered-by-size": literature.ClusteredBySize,
+        "clustered-by-similarity": literature.ClusteredBySimilarity,
+        "favor": literature.Favor,
     },
-    "literature: contribution": {"s-fedavg": SFedAvg, "greedyfed": GreedyFed},
+    "literature: contribution": {"s-fedavg": literature.SFedAvg, "greedyfed": literature.GreedyFed},
     "literature: bandit": {
-        "client-ucb": ClientUcb,
-        "client-thompson": ClientThompson,
-        "additive-thompson": AdditiveThompson,
-        "context-ucb": ContextUcb,
+        "client-ucb": literature.ClientUcb,
+        "client-thompson": literature.ClientThompson,
+        "additive-thompson": literature.AdditiveThompson,
+        "context-ucb": literature.ContextUcb,
     },
     "literature: system": {
-        "tifl": TiFl,
-        "fedcs": FedCs,
-        "data-size": DataSize,
-        "best-channel": BestChannel,
-        "e3cs": E3cs,
+        "tifl": literature.TiFl,
+        "fedcs": literature.FedCs,
+        "data-size": literature.DataSize,
+        "best-channel": literature.BestChannel,
+        "e3cs": literature.E3cs,
     },
-    "literature: fairness": {"proportional-fair": ProportionalFair, "rbcs-f": RbcsF, "fair-ucb": FairUcb},
+    "literature: fairness": {
+        "proportional-fair": literature.ProportionalFair,
+        "rbcs-f": literature.RbcsF,
+        "fair-ucb": literature.FairUcb,
+    },
 }
 
 
@@ -131,8 +111,8 @@ class SelectorSpec:
     def of(cls, thing: "str | Make", *, extra: Mapping[str, Make] | None = None) -> "SelectorSpec":
         """Specify a selector by text (see `parse`), by its class, or by a function.
 
-        A class of the catalogue is labelled with its name there, another class or function with `module:Name`, or
-        with its bare name if other processes cannot import it (defined in `__main__`, a notebook or a function).
+        A class of the catalogue is labelled with its name there, another class or function with `module:Name`. One that
+        other processes cannot import (defined in `__main__`, a notebook or a function) has its bare name.
 
         Args:
             thing: A text, a subclass of `AbstractSelector`, or a function `(clients, budget, seed) -> selector`, which

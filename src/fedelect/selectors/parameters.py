@@ -26,7 +26,7 @@ def record_arguments(init: Constructor) -> Constructor:
         raise SelectorError(f"{init.__qualname__} takes arguments without a name; let it take keyword arguments only")
 
     @functools.wraps(init)
-    def recording(self: Any, *positional: Any, **named: Any) -> None:
+    def record_and_call(self: Any, *positional: Any, **named: Any) -> None:
         if hasattr(self, "parameters"):  # called by the constructor of a subclass
             return init(self, *positional, **named)
         try:
@@ -52,8 +52,8 @@ def record_arguments(init: Constructor) -> Constructor:
                 ) from None
         return None
 
-    recording.__dict__[_RECORDS] = True
-    return cast("Constructor", recording)
+    record_and_call.__dict__[_RECORDS] = True
+    return cast("Constructor", record_and_call)
 
 
 _RECORDS = "__records_arguments__"

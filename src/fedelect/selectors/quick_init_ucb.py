@@ -1,9 +1,9 @@
 """Quick-Init UCB, Algorithm 1 of the paper, exact at any number of clients.
 
 Every K-subset is an arm. The paper lists them all; this file does not. An arm not played since the cold start has
-exactly one pull, so among these the highest index belongs to the highest mean of member scores, and `AdditiveArms`
-yields such subsets in order. The arms played, at most one more in each slot, are in `PlayedArms`. The better of the two
-is the maximum over all C(N, K) arms.
+exactly one pull. Among these the highest index belongs to the highest mean of member scores, and `AdditiveArms` yields
+such subsets in order. The arms played, at most one more in each slot, are in `PlayedArms`. The better of the two is the
+maximum over all C(N, K) arms.
 """
 
 import math

@@ -179,7 +179,7 @@ class PeerElection(AbstractSelector):
         )
         for client, peer in enumerate(self._peers):
             network.carry_out(client, peer.begin_slot(slot, float(self.arrays["opinions"][client])))
-        traffic = network.run(hosts.finished)
+        traffic = network.run(hosts.has_finished)
         self._result = hosts.result()
         if isinstance(self._result, CohortAgreed):
             for peer in self._peers:
@@ -269,7 +269,7 @@ class _Hosts:
             self._skipped[client] = effect
         return []
 
-    def finished(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether every peer has decided or given up."""
         return len(self._agreed) + len(self._skipped) == len(self._peers)
 

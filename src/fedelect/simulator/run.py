@@ -9,7 +9,7 @@ recorded after the last checkpoint are played again and must give the same recor
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,15 +30,12 @@ from fedelect.simulator.plan import Plan, TrainingSource, as_plain, build_world,
 from fedelect.simulator.ray_cluster import RayActors
 from fedelect.simulator.shard import Played, TrialSave, WorkerCheck, unreadable_checkpoint
 from fedelect.simulator.size import check_size
-from fedelect.vocabulary import mean_present
+from fedelect.vocabulary import Progress, ignore_progress, mean_present
 
 CHECKPOINT_EVERY_S = 5.0
 
 LOSSES_ALLOWED = 3
 """How often in a row the worker of a shard may be lost before any of its trials got further; then the run is ended."""
-
-Progress = Callable[[int, int], None]
-"""Told (replica-slots finished, replica-slots in all), over all trials, whenever some are recorded."""
 
 
 class _Checkpoint(msgspec.Struct, frozen=True):
@@ -54,7 +51,7 @@ def simulate(
     *,
     command: str = "",
     engine: Engine | None = None,
-    progress: Progress = lambda finished, total: None,
+    progress: Progress = ignore_progress,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     workers: int | None = None,
     ray_address: str | None = None,

@@ -26,7 +26,7 @@ from fedelect.runtime.transport import Inbox, Transport
 
 TWO_VALUES, IMPOSSIBLE_MEAN = "two-values", "impossible-mean"
 HONEST_SLOTS = 4
-"""It begins to lie after so many slots."""
+"""Slots after which it begins to lie."""
 
 
 class ByzantineLinks:

@@ -40,7 +40,7 @@ def federation(out: Path) -> Path:
 
 
 def let_it_age(fed: Path, name: str, days_left: float) -> None:
-    """A certificate of the same CA that has so many days left."""
+    """A certificate of the same CA that has this many days left."""
     certificate, key = Authority.read(fed / "ca").certify(name, "localhost", days_left)
     (fed / name / CERTIFICATE_NAME).write_bytes(certificate)
     (fed / name / TLS_KEY_NAME).write_bytes(key)

@@ -8,7 +8,7 @@ import pytest
 from tests.selectors.literature.vectors import load_vectors
 
 from fedelect.selectors import AbstractSelector, ClusteredBySimilarity, ClusteredBySize, DivFl
-from fedelect.selectors.literature.ward import merge_by_ward
+from fedelect.selectors.literature.clustered import merge_by_ward
 from fedelect.vocabulary import UPDATE_SIZE, Feedback, Floats
 
 DIVFL, CLUSTERED = load_vectors("divfl"), load_vectors("clustered")

@@ -89,7 +89,7 @@ def test_oort_passes_over_those_that_trained_too_often_but_for_no_more_than_30_p
 
 
 def profiled(selector: TiFl, seconds: list[float], opinions: list[float]) -> None:
-    while not selector._profiled():
+    while not selector._is_profiled():
         tell(selector, seconds=seconds, opinions=opinions)
 
 

@@ -1,9 +1,9 @@
 """The compiled kernel of the hinge in score space.
 
-Only samples inside the margin have a slope, and it is +-1, so a batch changes the scores by a signed sum of the rows
-of its active samples. The violated margins and the members of a batch are kept as bits; their common bits are the
-active samples, in whatever order the batch was drawn. If the order stays for all epochs of a round, each batch keeps
-its sum, and after the first epoch only the samples whose margin flipped are added or taken back.
+Only samples inside the margin have a slope, and it is +-1, so a batch changes the scores by a signed sum of the rows of
+its active samples. The violated margins and the members of a batch are kept as bits; their common bits are the active
+samples, in whatever order the batch was drawn. If the order stays for all epochs of a round, each batch keeps its sum.
+After the first epoch only the samples whose margin flipped are added or taken back.
 """
 
 from typing import Any

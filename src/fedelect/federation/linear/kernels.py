@@ -1,8 +1,8 @@
 """Compiled kernels: every (job, class) column is a problem of its own that shares the client's data.
 
-A column is one lane of a vector, or one row of its own, and its additions come in an order that nothing but the
-client's data and the job's batch order decides. So a job's result is the same to the bit whichever other jobs are in
-the call. Needs numba (extra `lab`); what is compiled is cached on disk.
+A column is one lane of a vector, or one row of its own. Only the client's data and the job's batch order decide the
+order of its additions. So a job's result is the same to the bit whichever other jobs are in the call. Needs numba
+(extra `lab`); what is compiled is cached on disk.
 """
 
 from collections.abc import Callable

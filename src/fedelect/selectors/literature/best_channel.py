@@ -16,9 +16,9 @@ class BestChannel(AbstractSelector):
     """The K clients that report the highest SNR for the coming slot, after Perazzone et al. (INFOCOM 2022).
 
     Perazzone, Wang, Ji and Chan choose chances and transmit powers of the clients in every round by stochastic
-    optimisation, under a limit on the mean energy, so that clients with better channels take part more often. With a
-    fixed power and exactly K clients a slot, what remains is the choice of the K best channels. A client that reports
-    none counts as the average of the others; before the first report the cohort is random.
+    optimisation, under a limit on the mean energy. Clients with better channels take part more often. With a fixed
+    power and exactly K clients a slot, what remains is the choice of the K best channels. A client that reports none
+    counts as the average of the others; before the first report the cohort is random.
 
     Differs from the original: no powers, no energy and no long-term share for clients with bad channels.
 

@@ -10,8 +10,7 @@ import numpy as np
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.literature.features import fill_missing
-from fedelect.selectors.literature.updates import LastUpdates
-from fedelect.selectors.literature.ward import merge_by_ward
+from fedelect.selectors.literature.updates import LastUpdates, squared_distances
 from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal
 
 _MOST_CLUSTERED = 400  # of more clients a sample of this size is drawn in each slot
@@ -28,7 +27,7 @@ class _ClusteredSampling(AbstractSelector):
         """(K, n) chances of the n clients of the pool in each of the K draws; rows sum to 1."""
 
     def _choose(self, slot: int, available: Available) -> Choice:
-        pool = self._considered(slot, self._candidates(available))
+        pool = self._narrow(slot, self._candidates(available))
         rng, free = stream(self.seed, "members", slot), np.ones(pool.size)
         for chances in self.distributions(slot, pool):
             left = chances * free
@@ -37,7 +36,7 @@ class _ClusteredSampling(AbstractSelector):
             free[rng.choice(pool.size, p=left / left.sum())] = 0.0
         return tuple(pool[free == 0.0].tolist()), ()
 
-    def _considered(self, slot: int, pool: Ints) -> Ints:
+    def _narrow(self, slot: int, pool: Ints) -> Ints:
         return pool
 
     def _masses(self, pool: Ints) -> Floats:
@@ -113,7 +112,7 @@ class ClusteredBySimilarity(_ClusteredSampling):
         super().__init__(clients=clients, budget=budget, seed=seed)
         self._updates = LastUpdates(self.clients)
 
-    def _considered(self, slot: int, pool: Ints) -> Ints:
+    def _narrow(self, slot: int, pool: Ints) -> Ints:
         most = max(_MOST_CLUSTERED, self.budget)
         return pool if pool.size <= most else np.sort(self._pick_random(slot, pool, most, "clustered"))
 
@@ -177,3 +176,31 @@ def pour(chances: Floats, order: Ints, masses: Floats) -> None:
             room[row] -= poured
             if room[row] <= _TINY:
                 row += 1
+
+
+def merge_by_ward(rows: Floats) -> list[tuple[int, int]]:
+    """The n - 1 merges of the rows (n, d), in order; the i-th makes cluster n + i out of two earlier ones.
+
+    Two clusters are merged whose union has the least additional sum of squares. Distances are updated by the formula of
+    Lance and Williams, at a cost of O(n^2) for each merge.
+    """
+    count = len(rows)
+    distances = squared_distances(rows, rows)
+    np.fill_diagonal(distances, np.inf)
+    names, sizes = np.arange(count), np.ones(count)
+    merges = list[tuple[int, int]]()
+    for step in range(count - 1):
+        first, second = sorted(divmod(int(np.argmin(distances)), count))
+        low, high = sorted((int(names[first]), int(names[second])))
+        merges.append((low, high))
+        total = sizes + sizes[first] + sizes[second]
+        with np.errstate(invalid="ignore"):  # infinite for what was merged before
+            joined = (sizes + sizes[first]) * distances[first] + (sizes + sizes[second]) * distances[second]
+            joined = (joined - sizes * distances[first, second]) / total
+        joined[~np.isfinite(joined)] = np.inf
+        joined[[first, second]] = np.inf
+        distances[first], distances[:, first] = joined, joined
+        distances[second], distances[:, second] = np.inf, np.inf
+        sizes[first] += sizes[second]
+        names[first] = count + step
+    return merges

@@ -43,9 +43,9 @@ class Favor(AbstractSelector):
 
     The state is the global model and the clients' last models, compressed by principal components, whose loadings come
     from the first round. A network with one hidden layer gives a Q value for each client; the K highest are elected.
-    The reward of a slot is Xi^(accuracy - target) - 1, below 0 until the target is reached. The network is trained on
-    a replay memory, towards r + gamma Q'(s', argmax over a of Q(s', a)), where Q' is the target network, a copy that
-    is renewed every 10 slots.
+    The reward of a slot is Xi^(accuracy - target) - 1, below 0 until the target is reached. The network is trained on a
+    replay memory, towards r + gamma Q'(s', argmax over a of Q(s', a)). Q' is the target network, a copy that is renewed
+    every 10 slots.
 
     Differs from the original: it learns in the run itself, slot by slot, where the original is trained beforehand in
     many runs of the same federation and then applied; so places go to random clients with the chance `exploration`.

@@ -22,8 +22,8 @@ _FIRST_STEPS, _STEPS, _RATE = 1000, 100, 0.01  # of Adam, at the end of the warm
 class FedCor(AbstractSelector):
     """FedCor (Tang, Ning, Wang, Sun, Wang, Li, Chen, CVPR 2022, arXiv 2103.13822), Algorithm 1, as in its public code.
 
-    The changes of all clients' losses in a slot are jointly normal, with a covariance that is the inner product of
-    learnt embeddings (15 numbers a client) plus sigma_n^2 on the diagonal. In the warm-up cohorts are random. Then the
+    The changes of all clients' losses in a slot are jointly normal. Their covariance is the inner product of learnt
+    embeddings (15 numbers a client) plus sigma_n^2 on the diagonal. In the warm-up cohorts are random. Then the
     embeddings are fitted to the changes seen, weighted by `forgetting` to the power of their age, by Adam on the
     likelihood. A cohort is chosen client by client: the next is the one with the highest
 

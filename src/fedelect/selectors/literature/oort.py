@@ -196,14 +196,14 @@ class AbstractOort(AbstractSelector):
 class Oort(AbstractOort):
     """Oort (Lai, Zhu, Madhyastha, Chowdhury, OSDI 2021), Algorithm 1, as in its public code.
 
-    The reward of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th
-    percentile and normalised to the range of all rewards; its utility is that plus sqrt(0.1 ln R / L) for its last
-    training in slot L, times (T / t)^alpha where its duration t exceeds the preferred duration T. Of K places a share
-    eps (0.9, times 0.98 each slot, not below 0.2) goes to clients never tried, in proportion to their data size and
-    speed; the others are drawn in proportion to utility, from the clients above 95 % of the utility of the first one
-    left out. T is a percentile of all durations. The pacer raises it (by 5, from 30) when the reward won in the last
-    `window` slots is within 10 % of the window before, and lowers it when it changed five times over. A member that
-    did not report counts as the average of those that did. The first cohort is random.
+    The reward of a client that has trained is |B| sqrt(mean over its samples of loss^2), clipped at the 95th percentile
+    and normalised to the range of all rewards; its utility is that plus sqrt(0.1 ln R / L) for its last training in
+    slot L, times (T / t)^alpha where its duration t exceeds the preferred duration T. Of K places a share eps (0.9,
+    times 0.98 each slot, not below 0.2) goes to clients never tried, in proportion to their data size and speed; the
+    others are drawn in proportion to utility, from the clients above 95 % of the utility of the first one left out. T
+    is a percentile of all durations. The pacer raises it (by 5, from 30) when the reward won in the last `window` slots
+    is within 10 % of the window before. It lowers it when the reward changed five times over. A member that did not
+    report counts as the average of those that did. The first cohort is random.
 
     Differs from the original: the mean of squared losses is over all samples, not over the last batch; durations of
     clients never tried are their forecasts (`training_s`, `upload_s`), where told; rounds are counted from the first

@@ -14,12 +14,12 @@ from fedelect.selectors.parameters import as_float
 class PyramidFl(AbstractOort):
     """The ranking of PyramidFL (Li, Zeng, Zhang, Cao, MobiCom 2022), as in its public code.
 
-    Clients are ranked by Oort's utility (`Oort`), with the settings of PyramidFL: clipping at the 98th percentile, a
-    draw from all clients above 70 % of the utility of the first one left out, exploration that falls by 0.95 in each
-    slot, a preferred duration that starts at the 10th percentile and moves by 10. `overcommit` times K clients are
-    drawn; of these the K that are expected to finish first are elected. Expected durations are the last ones or,
-    before a client's first training, its forecast; a client without either counts as the mean of the others. The first
-    cohort is random.
+    Clients are ranked by Oort's utility (`Oort`), with the settings of PyramidFL. Rewards are clipped at the 98th
+    percentile, and all clients above 70 % of the utility of the first one left out are in the draw. Exploration falls
+    by 0.95 in each slot; the preferred duration starts at the 10th percentile and moves by 10. `overcommit` times K
+    clients are drawn; of these the K that are expected to finish first are elected. Expected durations are the last
+    ones or, before a client's first training, its forecast; a client without either counts as the mean of the others.
+    The first cohort is random.
 
     Differs from the original: PyramidFL's other half is not for a selector to say, and is left out: fast members train
     more epochs, and members whose updates are small, by their rank, upload a part of the model. Clients that were drawn

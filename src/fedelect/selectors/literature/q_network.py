@@ -40,10 +40,10 @@ class QNetwork(NamedTuple):
 
     def values(self, states: Weights) -> Weights:
         """(n, A) Q values of states (n, S)."""
-        found: Weights = self._hidden(states) @ self.outer.T + self.outer_bias
+        found: Weights = self._compute_hidden(states) @ self.outer.T + self.outer_bias
         return found
 
-    def _hidden(self, states: Weights) -> Weights:
+    def _compute_hidden(self, states: Weights) -> Weights:
         hidden: Weights = np.maximum(states.astype(_PRECISION) @ self.inner.T + self.inner_bias, 0)
         return hidden
 
@@ -55,7 +55,7 @@ class QNetwork(NamedTuple):
             actions: (n, k).
             targets: (n,) y.
         """
-        hidden = self._hidden(states)
+        hidden = self._compute_hidden(states)
         rows = np.arange(len(states))[:, None]
         values = hidden @ self.outer.T + self.outer_bias
         errors = np.zeros_like(values)

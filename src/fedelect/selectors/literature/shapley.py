@@ -17,7 +17,7 @@ class SFedAvg(AbstractSelector):
     """S-FedAvg (Nagalapatti, Narayanam, AAAI 2021, arXiv 2106.02563), Algorithm 1.
 
     Every client has a relevance, 1 / N at first. K clients are drawn without replacement, with chances proportional to
-    exp(relevance). After the slot the relevance of a member becomes keep * relevance + gain * contribution, where the
+    exp(relevance). After the slot the relevance of a member becomes keep * relevance + gain * contribution. The
     contribution is the member's estimated Shapley value in the slot, measured on a validation share at the server.
 
     Differs from the original: the driver estimates Shapley values (truncated GTG-Shapley) where the original draws

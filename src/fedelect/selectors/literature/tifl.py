@@ -21,9 +21,9 @@ class TiFl(AbstractSelector):
     Profiling: every client trains once (the cold-start groups), and its seconds are noted. Clients are then sorted by
     seconds into tiers of equal size. Each slot draws a tier that has credits left, takes one of its credits and K of
     its members at random. Every `interval` slots, if the clients of the current tier are served no better than an
-    interval ago, the probabilities change: with tiers ranked by the mean opinion of their members, the worst of n
-    tiers gets n parts, the next n - 1, the best 1 (the paper does not print its function; this is one that prefers
-    the worst).
+    interval ago, the probabilities change. Tiers are ranked by the mean opinion of their members: the worst of n tiers
+    gets n parts, the next n - 1, the best 1. (The paper does not print its function; this is one that prefers the
+    worst.)
 
     Differs from the original: a tier must hold at least K clients, so there are at most N / K of them. When all
     credits are used up they are issued anew. Missing members of a tier are made up from those nearest in speed. A tier
@@ -85,7 +85,7 @@ class TiFl(AbstractSelector):
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         assert feedback.seconds is not None and feedback.opinions is not None  # declared in `needs`
-        profiled = self._profiled()
+        profiled = self._is_profiled()
         self._update_known("seconds", feedback.seconds)
         self._update_known("opinions", feedback.opinions)
         if profiled:
@@ -99,7 +99,7 @@ class TiFl(AbstractSelector):
         self.arrays["tried"][list(selection.cohort)] = 1.0
         self._cold.mark_tried(selection.cohort)
 
-    def _profiled(self) -> bool:
+    def _is_profiled(self) -> bool:
         return bool(self.arrays["tried"].all())
 
     def _use_credit(self, tier: int) -> None:

@@ -94,7 +94,7 @@ class ChaosRun:
             network.call_after(schedule.slot_span_s * (slot - 1), functools.partial(self._begin_slot, slot))
         for crash in schedule.crashes:
             network.call_after(crash.at_s, functools.partial(self._arm, crash))
-        for cut in schedule.partitions:
+        for cut in schedule.splits:
             network.call_after(cut.at_s, functools.partial(self._cut, cut.side))
             network.call_after(cut.heal_s, functools.partial(self._cut, frozenset()))
         for report in schedule.false_reports:

@@ -81,7 +81,7 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class NetworkSplit:
     """A set of clients that is cut off from the others for some time."""
 
     side: frozenset[int]
@@ -110,7 +110,7 @@ class Schedule:
     verifier: Verifier
     conditions: LinkConditions
     crashes: tuple[Crash, ...]
-    partitions: tuple[Partition, ...]
+    splits: tuple[NetworkSplit, ...]
     byzantine: frozenset[int]
     behaviour: str | None
     start_delay_s: tuple[float, ...]
@@ -143,7 +143,7 @@ def draw_schedule(seed: int, plan: ChaosPlan) -> Schedule:
         crashes=_draw_calm_crashes(rng, plan, byzantine, duration_s)
         if plan.calm
         else _draw_crashes(rng, clients, duration_s),
-        partitions=() if plan.calm else _draw_partitions(rng, clients, duration_s),
+        splits=() if plan.calm else _draw_splits(rng, clients, duration_s),
         byzantine=byzantine,
         behaviour=plan.behaviour,
         start_delay_s=_draw_start_delays(rng, plan),
@@ -247,10 +247,10 @@ def _draw_false_reports(rng: np.random.Generator, config: PeerConfig, duration_s
     return tuple(false_reports)
 
 
-def _draw_partitions(rng: np.random.Generator, clients: int, duration_s: float) -> tuple[Partition, ...]:
-    partitions = []
+def _draw_splits(rng: np.random.Generator, clients: int, duration_s: float) -> tuple[NetworkSplit, ...]:
+    splits = []
     for _ in range(int(rng.integers(0, 4))):
         start = float(rng.random() * duration_s)
         side = frozenset(rng.permutation(clients)[: int(rng.integers(1, clients))].tolist())
-        partitions.append(Partition(side, start, start + float(rng.choice([1.0, 9.0, 30.0]))))
-    return tuple(partitions)
+        splits.append(NetworkSplit(side, start, start + float(rng.choice([1.0, 9.0, 30.0]))))
+    return tuple(splits)
