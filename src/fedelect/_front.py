@@ -205,9 +205,8 @@ def _follow_clients(config: ScenarioConfig, dataset: Dataset) -> ScenarioConfig:
 
 def _locate(source: str, base: Path) -> str:
     """Return `data.source` with a path as seen from here; it starts at the folder `base`."""
-    return (
-        str(base / source) if source not in NAMED and (source.endswith(".npz") or (base / source).exists()) else source
-    )
+    there = source.endswith(".npz") or os.path.exists(base / source)
+    return str(base / source) if source not in NAMED and there else source
 
 
 def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
@@ -215,7 +214,7 @@ def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
     if isinstance(scenario, str) and scenario in PRESETS:
         return preset(scenario)
     path = Path(scenario)
-    if not path.exists():
+    if not os.path.exists(path):  # False also where the text is no possible path, such as a very long one
         raise ConfigurationError(
             f"{str(scenario)!r} is neither a preset nor a file{suggest(str(scenario), PRESETS)}; presets are "
             f"{', '.join(PRESETS)}, and `fedelect scenario show digits > my_scenario.toml` writes a file to start from"

@@ -137,6 +137,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
         ("report nowhere", "is no run folder"),
         ("data fetch imagenet", "unknown data set 'imagenet'"),
         ("scenario show nothing", "neither a preset"),
+        (f"scenario show {'long' * 100}", "neither a preset"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(fedelect: Fedelect, arguments: str, says: str) -> None:
