@@ -17,7 +17,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.records import OnSlot
-from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
+from fedelect.scenario import LARGEST_TEXT, PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
 from fedelect.simulator import simulate as simulate_plan
@@ -220,7 +220,8 @@ def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
             f"{', '.join(PRESETS)}, and `fedelect scenario show digits > my_scenario.toml` writes a file to start from"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read(LARGEST_TEXT + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the scenario {str(scenario)!r} cannot be read: {error}; give a TOML file") from error
     try:
