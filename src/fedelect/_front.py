@@ -17,7 +17,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import DEFAULT_ENGINE, Engine
 from fedelect.loop import SUPPLIES, FrameworkName
 from fedelect.records import OnSlot
-from fedelect.scenario import PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
+from fedelect.scenario import LARGEST_TEXT, PRESETS, Dataset, ScenarioConfig, change_scenario, parse_scenario, preset
 from fedelect.selectors.catalogue import AUTO
 from fedelect.simulator import Plan, TrainingSource, specify_selectors
 from fedelect.simulator import simulate as simulate_plan
@@ -205,9 +205,8 @@ def _follow_clients(config: ScenarioConfig, dataset: Dataset) -> ScenarioConfig:
 
 def _locate(source: str, base: Path) -> str:
     """Return `data.source` with a path as seen from here; it starts at the folder `base`."""
-    return (
-        str(base / source) if source not in NAMED and (source.endswith(".npz") or (base / source).exists()) else source
-    )
+    there = source.endswith(".npz") or os.path.exists(base / source)
+    return str(base / source) if source not in NAMED and there else source
 
 
 def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
@@ -215,13 +214,14 @@ def read_config(scenario: str | os.PathLike[str]) -> ScenarioConfig:
     if isinstance(scenario, str) and scenario in PRESETS:
         return preset(scenario)
     path = Path(scenario)
-    if not path.exists():
+    if not os.path.exists(path):  # False also where the text is no possible path, such as a very long one
         raise ConfigurationError(
             f"{str(scenario)!r} is neither a preset nor a file{suggest(str(scenario), PRESETS)}; presets are "
             f"{', '.join(PRESETS)}, and `fedelect scenario show digits > my_scenario.toml` writes a file to start from"
         )
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read(LARGEST_TEXT + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the scenario {str(scenario)!r} cannot be read: {error}; give a TOML file") from error
     try:

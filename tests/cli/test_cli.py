@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from fedelect.cli import main
+from fedelect.cli.main import run_app
 from fedelect.datasets import load_dataset
 from fedelect.errors import RunError
 from fedelect.protocol import PeerConfig
@@ -124,6 +126,22 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
     assert code == 0 and {record.cohort for record in read_run(tmp_path / "own").records} == {(0, 1)}
 
 
+def test_a_machine_without_enough_memory_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def too_large() -> None:
+        np.empty(2**57)
+
+    monkeypatch.setattr(sys, "argv", ["fedelect"])
+    with pytest.raises(SystemExit):
+        run_app(app)
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("error: not enough memory: Unable to allocate 1.00 EiB") and "take smaller numbers" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -138,6 +156,7 @@ def test_ones_own_selector_in_the_folder_is_named_by_module(fedelect: Fedelect, 
         ("data fetch imagenet", "unknown data set 'imagenet'"),
         ("data fetch minst", "did you mean 'mnist'?"),
         ("scenario show nothing", "neither a preset"),
+        (f"scenario show {'long' * 100}", "neither a preset"),
     ],
 )
 def test_an_error_is_one_line_that_says_what_to_do(fedelect: Fedelect, arguments: str, says: str) -> None:

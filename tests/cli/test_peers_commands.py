@@ -60,6 +60,11 @@ def test_init_writes_folders_that_their_peers_can_use_and_never_over_others(fede
     assert code == 0 and "bp-ucb believes what clients claim of themselves" in out
     assert read_identity(tmp_path / "by-index" / "peer02").config.settings.rule == "bp-ucb"
     assert "rule must be one of" in fedelect("peers", "init", "--clients", "3", "--rule", "x", "--out", "none")[2]
+    code, _, err = fedelect("peers", "init", "--clients", "1000000", "--out", "other")
+    assert code == 1 and "1000000 peers on one machine: ports suffice for 58089; give --hosts" in err
+    (tmp_path / "wrong.txt").write_text("a:1\nb:65536\n")
+    code, _, err = fedelect("peers", "init", "--clients", "2", "--hosts", "wrong.txt", "--out", "other")
+    assert code == 1 and "must hold HOST:PORT for each of 2 clients, got 'b:65536'" in err
     code, _, err = fedelect("peers", "init", "--clients", "4", "--hosts", "hosts.txt", "--out", "other")
     assert code == 1 and "each of 4 clients, got 3 lines" in err
 

@@ -88,6 +88,8 @@ def test_an_unknown_source_is_refused_with_what_is_allowed() -> None:
         DataError, match=r"data\.source: got 'cifar'; allowed: \"mnist\", \"fashion-mnist\", \"digits\""
     ):
         load_dataset("cifar")
+    with pytest.raises(DataError, match=r"data\.source: got 'n{300}'; allowed"):
+        load_dataset("n" * 300)  # longer than a file's name may be
 
 
 def test_the_cache_folder_is_the_one_named_or_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

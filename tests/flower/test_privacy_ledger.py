@@ -52,6 +52,14 @@ def test_a_ledger_outlives_the_node_and_the_run(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == found
 
 
+def test_two_names_of_one_ledger_are_one_ledger(tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "ledger.json")
+    privacy = OpinionPrivacy(epsilon=50.0, releases=2)
+    assert spend(tmp_path / "ledger.json", privacy, 1) == spend(tmp_path / "link.json", privacy, 1) == [None]
+    assert all("budget is spent" in str(spend(tmp_path / name, privacy, 1)) for name in ("ledger.json", "link.json"))
+    assert (tmp_path / "link.json").is_symlink() and not (tmp_path / "link.json.lock").exists()
+
+
 @pytest.mark.integration
 def test_processes_that_share_a_ledger_release_no_more_than_it_says(tmp_path: Path) -> None:
     file = tmp_path / "ledger.json"

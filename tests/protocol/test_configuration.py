@@ -121,6 +121,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"resend_s": 20.0}, "deadlines"),
     ({"silent_intervals": 0}, "deadlines"),
     ({"silent_intervals": 1}, "silent_intervals >= 2"),
+    ({"silent_intervals": 10**20}, "silent_intervals must be at most 1000000000, got 100000000000000000000"),
     ({"keys": (b"a", b"b", b"c")}, "keys must be 4 different"),
     ({"keys": (b"a", b"b", b"c", b"a")}, "keys must be 4 different"),
     ({"max_faulty": -1}, "max_faulty must be"),

@@ -1,7 +1,9 @@
 import os
+import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.sample_runs import sample_header
 
@@ -56,6 +58,28 @@ def test_two_damaged_checkpoints_are_an_error_that_says_what_to_do(tmp_path: Pat
         damage_file(state, "cut")
     with open_run(tmp_path, HEADER) as writer, pytest.raises(RunError, match="delete that folder and start"):
         writer.load_checkpoint()
+
+
+def test_on_flower_nobody_is_told_to_repeat_what_real_clients_did(tmp_path: Path) -> None:
+    with open_run(tmp_path, msgspec.structs.replace(HEADER, source="flower")) as writer:
+        writer.save_checkpoint(1, b"one")
+        damage_file(states(tmp_path)[0], "cut")
+        with pytest.raises(RunError, match="is damaged or of another run; restore it from a copy, or run again in a"):
+            writer.load_checkpoint()
+
+
+def test_a_checkpoint_of_another_run_is_not_taken_for_this_ones(tmp_path: Path) -> None:
+    other = msgspec.structs.replace(HEADER, seed=HEADER.seed + 1)
+    with open_run(tmp_path / "here", HEADER) as here, open_run(tmp_path / "there", other) as there:
+        here.save_checkpoint(1, b"one")
+        there.save_checkpoint(1, b"of another run")
+        there.save_checkpoint(2, b"of another run")
+        newest = states(tmp_path / "there")[-1]
+        shutil.copy(newest, tmp_path / "here" / "checkpoint")
+        assert here.load_checkpoint() == (1, b"one")
+        states(tmp_path / "here")[0].unlink()
+        with pytest.raises(RunError, match="is damaged or of another run; delete that folder and start"):
+            here.load_checkpoint()
 
 
 def test_a_checkpoint_that_was_being_written_is_ignored(tmp_path: Path) -> None:

@@ -50,6 +50,14 @@ def test_a_run_without_records_and_an_unknown_format_are_refused(tmp_path: Path)
         write_figures(sample_run(), tmp_path / "file")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is there on Linux only")
+@pytest.mark.parametrize("format", BEGINNINGS)
+def test_a_full_disk_is_named_in_every_format(tmp_path: Path, format: str) -> None:
+    (tmp_path / f"map.{format}").symlink_to("/dev/full")
+    with pytest.raises(RunError, match=rf"cannot write .*map\.{format}: No space left on device"):
+        write_figures(sample_run(), tmp_path, format=format)
+
+
 def test_without_matplotlib_the_error_holds_the_install_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"drawing figures needs .* pip install 'fedelect\[lab\]'"):

@@ -93,7 +93,7 @@ def test_zeros_in_the_place_of_entries_that_were_on_disk_are_refused(tmp_path: P
 
 
 def test_the_mark_survives_a_torn_write_of_itself_and_other_damage_is_refused(tmp_path: Path) -> None:
-    content = filled(tmp_path)
+    filled(tmp_path)
     mark = (tmp_path / MARK_NAME).read_bytes()
     size = len(mark) // 2
     for place in range(2):
@@ -105,9 +105,19 @@ def test_the_mark_survives_a_torn_write_of_itself_and_other_damage_is_refused(tm
     (tmp_path / MARK_NAME).write_bytes(b"x" * 2 * size)
     with pytest.raises(StateError, match=r"journal\.mark is damaged"):
         Journal(tmp_path)
-    (tmp_path / MARK_NAME).unlink()  # of a version without one
-    Journal(tmp_path).close()
-    assert refused(tmp_path, content[:-1])
+
+
+def test_a_journal_whose_mark_is_gone_or_empty_is_refused_for_nobody_knows_what_it_lost(tmp_path: Path) -> None:
+    content = filled(tmp_path)
+    (tmp_path / MARK_NAME).write_bytes(b"")
+    for kept in (len(content), first_two_of(content)):
+        assert refused(tmp_path, content[:kept])
+    (tmp_path / MARK_NAME).unlink()
+    with pytest.raises(StateError, match=r"journal has \d+ bytes, but journal\.mark, .*is gone or empty; restore"):
+        Journal(tmp_path)
+    assert not (tmp_path / MARK_NAME).exists()
+    (tmp_path / JOURNAL_NAME).unlink()
+    Journal(tmp_path).close()  # a new peer
 
 
 def test_the_owner_alone_can_read_what_holds_opinions(tmp_path: Path) -> None:

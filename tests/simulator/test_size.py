@@ -11,6 +11,7 @@ from tests.worlds import digits, tiny
 
 import fedelect
 from fedelect import _machine
+from fedelect._front import read_config
 from fedelect.atlas import AtlasPlan, build_atlas
 from fedelect.errors import ConfigurationError, RunError
 from fedelect.records import open_run, read_table
@@ -100,10 +101,35 @@ def test_an_atlas_of_absurd_trainings_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["x = " + "[" * 5000 + "]" * 5000, "x = " + "{a = " * 5000 + "1" + "}" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5000 + "]" * 5000,
+        "x = " + "{a = " * 5000 + "1" + "}" * 5000,
+        "a" + ".a" * 5000 + " = 1",
+        "[" + "'a' . " * 5000 + "a]",
+    ],
+)
 def test_deeply_nested_toml_is_refused_in_a_sentence(text: str) -> None:
     with pytest.raises(ConfigurationError, match="nested too deeply"):
         parse_scenario(text)
+
+
+def test_a_long_list_of_numbers_is_no_long_key() -> None:
+    with pytest.raises(ConfigurationError, match="unknown key"):
+        parse_scenario("x = [" + "0.5, 1.5," * 5000 + "]")
+
+
+def test_a_number_of_thousands_of_digits_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ConfigurationError, match=r"the scenario cannot be read: .*digits"):
+        parse_scenario("clients = " + "9" * 5000)
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with open(tmp_path / "s.toml", "wb") as file:
+        file.truncate(2**24)
+    with pytest.raises(ConfigurationError, match="longer than 10,000,000 characters"):
+        read_config(tmp_path / "s.toml")
 
 
 def test_a_header_of_a_run_too_large_for_a_table_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def test_plans_that_make_no_sense_are_refused() -> None:
         ({"byzantine": 2}, "byzantine must be from 0 to max_faulty, 1, got 2"),
         ({"byzantine": 1, "behaviour": "nice"}, "behaviour must be one of two values, .*, got 'nice'"),
         ({"slots": 0}, "slots"),
+        ({"clients": 1001}, "clients must be at most 1000 in a chaos run, got 1001"),
         ({"rule": "set-gp"}, "rule must be one of bp-ucb, bp-gp"),
     ):
         arguments: dict[str, Any] = {"max_faulty": 1} | changes

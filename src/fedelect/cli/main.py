@@ -130,6 +130,8 @@ def run_app(app: typer.Typer) -> None:
             raise
         known = isinstance(error, FedelectError)
         text = str(error) if known else f"unexpected {type(error).__name__}: {error}; --debug shows where"
+        if isinstance(error, MemoryError):
+            text = f"not enough memory: {str(error) or 'none is left'}; take smaller numbers, or a larger machine"
         from rich.text import Text
 
         from fedelect.cli.console import make_console

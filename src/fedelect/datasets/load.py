@@ -1,5 +1,6 @@
 """Load a data set by the name that a scenario gives it."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,10 +44,10 @@ def load_dataset(source: str, *, cache: Path | None = None) -> Dataset:
     if source in PUBLISHED:
         return load_fetched(source, cache)
     path = Path(source).expanduser()
-    if source.endswith(".npz") and not path.is_dir():
-        return as_dataset(_read_npz(path, _ARRAYS, _OWNERS), path.name)
-    if path.is_dir():
+    if os.path.isdir(path):  # False also for what is too long to be a path
         return _load_folder(path)
+    if source.endswith(".npz"):
+        return as_dataset(_read_npz(path, _ARRAYS, _OWNERS), path.name)
     names = ", ".join(f'"{name}"' for name in NAMED)
     raise DataError(
         f"data.source: got {source!r}; allowed: {names}, the path of an .npz file, or of a folder with one for each "

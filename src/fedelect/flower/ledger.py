@@ -42,7 +42,7 @@ class PrivacyLedger:
 
     def __init__(self, context: Context) -> None:
         named = context.node_config.get(FILE_KEY)
-        self._file = None if named is None else Path(str(named))
+        self._file = None if named is None else Path(str(named)).resolve()  # one lock, whatever links lead there
         self._context = context
 
     def spend(self, privacy: OpinionPrivacy, examples: int) -> str | None:

@@ -41,6 +41,9 @@ class _Scenario(Protocol):
     def beliefs(self) -> _Beliefs: ...
 
 
+_LARGEST_COUNT = 10**9
+
+
 @dataclass(frozen=True, kw_only=True)
 class ElectionSettings:
     """Settings of an election, independent of the members of a federation.
@@ -89,6 +92,9 @@ class ElectionSettings:
                 f"deadlines must satisfy 0 < resend_s < slot_s and silent_intervals >= 2, got {self.resend_s!r} and "
                 f"{self.slot_s!r} seconds and {self.silent_intervals!r} silent intervals"
             )
+        for name in ("rounds", "silent_intervals", "memory"):
+            if getattr(self, name) > _LARGEST_COUNT:
+                raise ConfigurationError(f"{name} must be at most {_LARGEST_COUNT}, got {getattr(self, name)}")
         if self.max_faulty < 0:
             raise ConfigurationError(f"max_faulty must be at least 0, got {self.max_faulty}")
         if self.byzantine not in (True, False):

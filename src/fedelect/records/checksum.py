@@ -11,6 +11,7 @@ import zlib
 from fedelect.errors import RunError
 
 _LINE_TAIL = b',"checksum":"%08x"}'
+_LINE_END = _LINE_TAIL + b"\n"
 _HEADER_TAIL = b',\n  "run_id": "%b",\n  "checksum": "%08x"\n}\n'
 _HEADER = re.compile(rb'(.*),\n  "run_id": "([0-9a-f]{32})",\n  "checksum": "[0-9a-f]{8}"\n\}\n', re.DOTALL)
 
@@ -32,7 +33,7 @@ def seal_line(record: bytes, before: int) -> tuple[bytes, int]:
     """
     body = record[:-1]
     checksum = zlib.crc32(body, before)
-    return body + _LINE_TAIL % checksum + b"\n", checksum
+    return body + _LINE_END % checksum, checksum
 
 
 def open_line(line: bytes, before: int) -> tuple[bytes, int]:

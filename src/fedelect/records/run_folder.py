@@ -44,10 +44,18 @@ class _Label(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CheckpointStore:
-    """The two newest generations of a driver's state, in files `<number>.state` of one folder."""
+    """The two newest generations of a driver's state, in files `<number>.state` of one folder.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: The folder; made by the first `save`.
+        run_id: The run's id. The state of another run counts as damaged.
+        repeatable: Whether slots can be played again where the state is lost.
+    """
+
+    def __init__(self, folder: Path, run_id: str, *, repeatable: bool) -> None:
         self._folder = folder
+        self._run_id = run_id
+        self._repeatable = repeatable
         self._trusted: int | None = None
 
     def save(self, slot: int, payload: bytes) -> None:
@@ -60,7 +68,7 @@ class CheckpointStore:
         except OSError as error:
             raise as_run_error("write", self._folder, error) from error
         newest = known[-1] + 1 if known else 1
-        label = msgspec.json.encode(_Label(slot, len(payload), _digest(slot, payload)))
+        label = msgspec.json.encode(_Label(slot, len(payload), _digest(self._run_id, slot, payload)))
         replace_file(self._path(newest), label + b"\n", payload)
         # A damaged generation must not push out the sound one that a resumed run was loaded from.
         fallback = self._trusted if self._trusted is not None else (known[-1] if known else None)
@@ -72,17 +80,20 @@ class CheckpointStore:
         try:
             generations = self._generations()
             for generation in reversed(generations):
-                checkpoint = _parse(self._path(generation).read_bytes())
+                checkpoint = _parse(self._path(generation).read_bytes(), self._run_id)
                 if checkpoint is not None:
                     self._trusted = generation
                     return checkpoint
         except OSError as error:
             raise as_run_error("read", self._folder, error) from error
         if generations:
-            raise RunError(
-                f"every checkpoint in {self._folder} is damaged; delete that folder and start the same command again: "
-                f"the run is repeated from its first slot and checked against the records, which are kept"
+            remedy = (
+                "delete that folder and start the same command again: the run is repeated from its first slot and "
+                "checked against the records, which are kept"
+                if self._repeatable
+                else "restore it from a copy, or run again in a new folder"
             )
+            raise RunError(f"every checkpoint in {self._folder} is damaged or of another run; {remedy}")
         return None
 
     def _path(self, generation: int) -> Path:
@@ -104,17 +115,17 @@ class CheckpointStore:
                     continue
 
 
-def _digest(slot: int, payload: bytes) -> str:
-    digest = hashlib.blake2b(b"%d\n" % slot, digest_size=16)
+def _digest(run_id: str, slot: int, payload: bytes) -> str:
+    digest = hashlib.blake2b(f"{run_id}\n{slot}\n".encode(), digest_size=16)
     digest.update(payload)
     return digest.hexdigest()
 
 
-def _parse(text: bytes) -> Checkpoint | None:
+def _parse(text: bytes, run_id: str) -> Checkpoint | None:
     line, feed, payload = text.partition(b"\n")
     try:
         label = msgspec.json.decode(line, type=_Label)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    sound = bool(feed) and label.bytes == len(payload) and label.blake2b == _digest(label.slot, payload)
+    sound = bool(feed) and label.bytes == len(payload) and label.blake2b == _digest(run_id, label.slot, payload)
     return Checkpoint(label.slot, payload) if sound else None

@@ -124,7 +124,9 @@ class RunWriter:
         self._run_id = run.run_id
         self._lock = lock
         self._check = RecordCheck(run.header)
-        self._checkpoints = CheckpointStore(folder / CHECKPOINT_NAME)
+        self._checkpoints = CheckpointStore(
+            folder / CHECKPOINT_NAME, run.run_id, repeatable=run.header.source == "simulator"
+        )
         self._slots_path = folder / SLOTS_NAME
         # Byte offset of each record's line: enough to compare, and small beside the records themselves.
         self._offsets: dict[tuple[str, int], dict[int, int]] = {}

@@ -1,6 +1,7 @@
 """Figures for a paper: one column wide, readable in grey, drawn by matplotlib from the same analyses as the page."""
 
 import functools
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -123,11 +124,13 @@ def _save(path: Path, draw: "Callable[[Axes], None]", *, square: bool) -> None:
         draw(figure.add_subplot())
         # Without dates, so that the same run gives the same file.
         dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[path.suffix[1:]]
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, metadata=dates)
-        except OSError as error:
-            raise RunError(f"cannot write {path}: {error.strerror or error}; name another folder by --out") from error
+        content = io.BytesIO()  # a full disk then stops a plain write, not a library in the middle of its work
+        figure.savefig(content, format=path.suffix[1:], metadata=dates)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.getvalue())
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}; name another folder by --out") from error
 
 
 def _curves(axes: "Axes", *, analysis: RunAnalysis, curves: dict[str, Floats], vertical: str) -> None:

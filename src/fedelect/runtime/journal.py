@@ -58,6 +58,11 @@ class Journal:
         try:
             self._mark.load()
             content = self._path.read_bytes() if self._path.exists() else b""
+            if content and not self._mark.found:
+                raise StateError(
+                    f"{self._path} has {len(content)} bytes, but {MARK_NAME}, which says how many were written, is "
+                    f"gone or empty; restore both files, or enrol the client anew with a fresh key"
+                )
             self._length = self._load(content)
             if self._length < self._mark.length:
                 raise self._forgotten(len(content))
@@ -167,7 +172,7 @@ class _Mark:
     """The length of the journal that is on disk, in a file of its own: two places, written in turn.
 
     Args:
-        path: The file. It is made by the first `set`.
+        path: The file. It is made by the first `set`, before the journal's first entry.
     """
 
     def __init__(self, path: Path) -> None:
@@ -184,6 +189,11 @@ class _Mark:
                 f"{self._path} is damaged; restore it with the journal beside it, or enrol the client anew"
             )
         self._turn, self.length = max(marks, default=(0, 0))
+
+    @property
+    def found(self) -> bool:
+        """Whether a length was read or written."""
+        return self._turn > 0
 
     def set(self, length: int) -> None:
         """Write the length; on return it survives a crash, during it one of the two does."""

@@ -17,11 +17,12 @@ from fedelect.scenario.presets import PRESETS, preset
 from fedelect.scenario.scenario import Scenario, build_scenario, draw_arrivals, draw_failures, simulated_signals
 from fedelect.scenario.survey import SurveyConfig, SurveySample, draw_survey
 from fedelect.scenario.system import SystemConfig
-from fedelect.scenario.toml_text import change_scenario, parse_scenario, scenario_toml
+from fedelect.scenario.toml_text import LARGEST_TEXT, change_scenario, parse_scenario, scenario_toml
 from fedelect.scenario.topology import Topology, draw_topology
 from fedelect.scenario.validation import ValidationConfig
 
 __all__ = [
+    "LARGEST_TEXT",
     "PRESETS",
     "Availability",
     "AvailabilityConfig",

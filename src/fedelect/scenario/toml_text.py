@@ -5,6 +5,7 @@ parses back to an equal value.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any, cast
@@ -15,7 +16,12 @@ from fedelect._text import printable
 from fedelect.errors import ConfigurationError
 from fedelect.scenario.config import ScenarioConfig, explain_refusal, field_meta, table_type
 
+LARGEST_TEXT = 10_000_000
+"""Characters of the longest text that is read as a scenario."""
+
 _WIDTH = 100
+_LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]+[ \t]*\.[ \t]*){50}""")
+_TOO_DEEP = "the scenario is nested too deeply; a scenario has tables of keys, no more"
 
 
 def parse_scenario(text: str) -> ScenarioConfig:
@@ -28,12 +34,18 @@ def parse_scenario(text: str) -> ScenarioConfig:
         ConfigurationError: The text is not TOML, or a key is unknown, of the wrong type or impossible; the
             message names the dotted key, what was got and what is allowed.
     """
+    if len(text) > LARGEST_TEXT:
+        raise ConfigurationError(f"the scenario is longer than {LARGEST_TEXT:,} characters; is it a scenario?")
+    if _LONG_KEY.search(text):  # the parser would take time and memory by the square of its parts
+        raise ConfigurationError(_TOO_DEEP)
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"the scenario is not valid TOML: {error}") from error
     except RecursionError as error:
-        raise ConfigurationError("the scenario is nested too deeply; a scenario has tables of keys, no more") from error
+        raise ConfigurationError(_TOO_DEEP) from error
+    except ValueError as error:  # a whole number of thousands of digits
+        raise ConfigurationError(f"the scenario cannot be read: {error}") from error
     return _convert(given)
 
 

@@ -16,6 +16,7 @@ from fedelect.scenario.topology import draw_topology
 from fedelect.vocabulary import Floats, Ints
 
 FIRST_PORT = 7447
+LAST_PORT = 65535
 
 BELIEVED = (
     "the rule bp-ucb believes what clients claim of themselves: one that always claims the highest mean is elected in "
@@ -121,13 +122,21 @@ def resize(config: ScenarioConfig, clients: int | None, budget: int | None) -> S
 
 def _addresses(hosts: Path | None, clients: int) -> tuple[str, ...]:
     if hosts is None:
+        if FIRST_PORT + clients > LAST_PORT + 1:
+            most = LAST_PORT + 1 - FIRST_PORT
+            raise ConfigurationError(f"{clients} peers on one machine: ports suffice for {most}; give --hosts")
         return tuple(f"127.0.0.1:{FIRST_PORT + client}" for client in range(clients))
     lines = _lines(hosts, "HOST:PORT")
-    wrong = [line for line in lines if not line.rpartition(":")[0] or not line.rpartition(":")[2].isdecimal()]
+    wrong = [line for line in lines if not _is_address(line)]
     if wrong or len(lines) != clients:
         what = f"{wrong[0]!r}" if wrong else f"{len(lines)} lines"
         raise ConfigurationError(f"{hosts} must hold HOST:PORT for each of {clients} clients, got {what}")
     return lines
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= LAST_PORT
 
 
 def _keys(path: Path) -> list[bytes]:

@@ -21,6 +21,9 @@ from fedelect.seeds import stream
 from fedelect.simulator.network import LinkConditions
 from fedelect.testing.chaos.byzantine import BEHAVIOURS
 
+LARGEST_CLIENTS = 1000
+"""N of the largest chaos run: its time grows faster than the square of N."""
+
 CrashPoint = Literal["before", "after", "sending", "any"]
 """Where a peer crashes: before a record is stored, right after, between two messages, or at a moment in time."""
 
@@ -59,6 +62,8 @@ class ChaosPlan:
     keys: Keys = simulated_keys
 
     def __post_init__(self) -> None:
+        if self.clients > LARGEST_CLIENTS:
+            raise ConfigurationError(f"clients must be at most {LARGEST_CLIENTS} in a chaos run, got {self.clients}")
         if not 0 <= self.byzantine <= self.max_faulty:
             raise ConfigurationError(f"byzantine must be from 0 to max_faulty, {self.max_faulty}, got {self.byzantine}")
         if self.behaviour is not None and self.behaviour not in BEHAVIOURS:
