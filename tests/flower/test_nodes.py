@@ -12,7 +12,8 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_array
 from tests.flower.test_goal_directed import L, N, directed
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.flower.nodes import Clients, Directory, sort_names
+from fedelect.flower.client_numbers import Clients
+from fedelect.flower.nodes import Directory, sort_names
 
 
 def calls_itself(name: str | int | None) -> FakeNode:

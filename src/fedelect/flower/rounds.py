@@ -13,6 +13,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 
 from fedelect.equations.sketch import make_sketch
 from fedelect.errors import ConfigurationError
+from fedelect.flower.client_numbers import Clients
 from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import (
     LOG,
@@ -25,7 +26,6 @@ from fedelect.flower.exchange import (
     share_metrics,
 )
 from fedelect.flower.inner import InnerStrategy
-from fedelect.flower.nodes import Clients
 from fedelect.flower.slot_grid import ChosenNodes, SlotGrid
 from fedelect.vocabulary import ClientId, Cohort, Floats
 
