@@ -116,14 +116,13 @@ class Clients:
                 self._numbers[name] = len(self._numbers)
             else:
                 self._refused.add(name)
-                LOG.warning("%s takes no part: all %d clients have been seen and it is none", name, self.count)
+                LOG.warning("%s takes no part: there are %d clients, and all have been seen", name, self.count)
 
     def missing(self, there: Iterable[ClientId]) -> str:
         """Which of the N clients are not there, in words."""
         away = sorted(set(range(len(self._numbers))) - set(there))
         unseen = self.count - len(self._numbers)
-        parts = [self.list_names(away)] if away else []
-        return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
+        return self.list_names(away) + (f" (up to {unseen} that have not been seen yet may join)" if unseen else "")
 
     def wait(
         self,

@@ -9,6 +9,7 @@ from flwr.app import ArrayRecord, ConfigRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Result, Strategy
 
+from fedelect._text import count
 from fedelect.errors import ConfigurationError
 from fedelect.flower.checks import check_strategy, new_run_folder
 from fedelect.flower.client_numbers import Clients
@@ -49,6 +50,8 @@ class AbstractSlotStrategy(Strategy):
         on_slot: OnSlot | None,
     ) -> None:
         check_strategy(strategy, settings.start)
+        if isinstance(strategy, AbstractSlotStrategy):
+            raise ConfigurationError(f"strategy: got {type(strategy).__name__}; allowed: the strategy that it wraps")
         check_on_slot(on_slot)
         self._on_slot = on_slot
         self._strategy = strategy
@@ -58,6 +61,8 @@ class AbstractSlotStrategy(Strategy):
             settings.check_fits(source.description.clients, source.description.budget)
             check_cohort_fits(strategy, [source.description.budget], enough=settings.enough_updates)
         self._run = None if run is None else Path(run).absolute()
+        if self._run is not None and self._run.exists() and not self._run.is_dir():
+            raise ConfigurationError(f"run: got {str(run)!r}, which is a file; allowed: a folder, new or of a run")
         self._expected: int | None = None  # clients to wait for at the start; None for all
 
     @property
@@ -80,11 +85,16 @@ class AbstractSlotStrategy(Strategy):
         self._log_run()
         self._strategy.summary()
 
-    def _log_run(self) -> None:
+    def _log_run(self, run: Path | None = None) -> None:
         description, settings = self._source.description, self._settings
-        LOG.info("\t├──> %s elects %d of %d clients", description.label, description.budget, description.clients)
-        LOG.info("\t│\t├── %s start, %d rounds a slot", settings.start, settings.rounds_per_slot)
-        LOG.info("\t│\t└── run folder: %s", self._run or "a new one under fedelect-runs/")
+        per_slot = count(settings.rounds_per_slot, "round")
+        LOG.info("\t├──> %s elects %d of up to %d clients", description.label, description.budget, description.clients)
+        LOG.info("\t│\t├── %s start, %s a slot", settings.start, per_slot)
+        run = run or self._run
+        if run is None:
+            LOG.info("\t│\t└── run folder: a new one under fedelect-runs/")
+        else:
+            LOG.info("\t│\t└── to go on with this run after a stop, give the strategy run=%r", str(run))
 
     def start(
         self,
@@ -125,7 +135,7 @@ class AbstractSlotStrategy(Strategy):
         directory = Directory(grid, self._settings.identity)
         self._prepare(directory, stored, slots)
         LOG.info("Starting %s:", type(self).__name__)
-        self._log_run()
+        self._log_run(run)
         description = self._source.description
         clients = Clients(
             directory,
@@ -174,7 +184,7 @@ class AbstractSlotStrategy(Strategy):
                     writer.close()
                     shutil.rmtree(run, ignore_errors=True)
                 raise
-        LOG.info("records: %s; to go on with this run after a stop, give the strategy run=%r", run, str(run))
+        LOG.info("records: %s", run)
         return result
 
     def _check_slots(self, slots: int) -> None:

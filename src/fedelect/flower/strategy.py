@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 from flwr.serverapp.strategy import Strategy
@@ -10,7 +11,7 @@ from flwr.serverapp.strategy import Strategy
 from fedelect.analytics import Average
 from fedelect.errors import ConfigurationError
 from fedelect.flower.budgets import BudgetFunction, check_resizes, read_budget
-from fedelect.flower.checks import ASKED, check_selector
+from fedelect.flower.checks import ASKED, check_numbers, check_selector
 from fedelect.flower.client_numbers import count_nodes
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.contributions import Score
@@ -25,7 +26,6 @@ from fedelect.flower.settings import (
     OpinionSettings,
     SlotSettings,
     Start,
-    selector_label,
 )
 from fedelect.flower.slot_strategy import AbstractSlotStrategy
 from fedelect.records import OnSlot, RunHeader
@@ -143,6 +143,8 @@ class GoalDirected(AbstractSlotStrategy):
         if selector is None:
             if first is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a slot")
+            check_numbers(first, clients if names is None else len(settings.names or ()))
+            settings.check_size(first)
             if self._schedule is not None and start == "cold":
                 check_resizes(None)
             self._auto: _AutoSelector | None = _AutoSelector(first, clients, as_int("seed", seed))
@@ -186,7 +188,6 @@ class GoalDirected(AbstractSlotStrategy):
         asked = self._opinion_settings.survey is not None or read_setting(self._strategy, "fraction_evaluate", 1.0) > 0
         signals = ("opinions",) if asked and self._opinion_settings.privacy is None else ()
         selector = recommended(clients=clients, budget=auto.budget, seed=auto.seed, start=start, signals=signals)
-        LOG.info("%s elects %d of up to %d clients", selector_label(selector), selector.budget, clients)
         self._settings.check_fits(clients, selector.budget)
         self._known_source = SelectorSource(selector, self._opinion_settings, start, self._schedule)
 
@@ -197,8 +198,8 @@ class GoalDirected(AbstractSlotStrategy):
         assert isinstance(source, SelectorSource)
         return source.selector
 
-    def _log_run(self) -> None:
-        super()._log_run()
+    def _log_run(self, run: Path | None = None) -> None:
+        super()._log_run(run)
         privacy = self._opinion_settings.privacy
         if privacy is not None:
             LOG.info(
