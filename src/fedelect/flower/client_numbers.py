@@ -145,11 +145,16 @@ class Clients:
         """
         until = time.monotonic() + wait_s
         told = False
-        while len(there := choose(self.locate())) < wanted and (left := until - time.monotonic()) > 0:
+
+        def count() -> int:  # while nobody has a number, nobody gets one, so that order of arrival decides none
+            return len(choose(self.locate()) if self._numbers else self._directory.present())
+
+        while (number := count()) < wanted and (left := until - time.monotonic()) > 0:
             if not told:
-                LOG.info("%d of %d clients are there; waiting up to %g s", len(there), wanted, wait_s)
+                LOG.info("%d of %d clients are there; waiting up to %g s", number, wanted, wait_s)
                 told = True
             time.sleep(min(_LOOK_EVERY_S, left))
+        there = choose(self.locate())
         connected = self.locate()
         away = self.missing(connected)
         unfit = sorted(connected.keys() - there.keys())
