@@ -145,16 +145,18 @@ class Clients:
         """
         until = time.monotonic() + wait_s
         told = False
-
-        def count() -> int:  # while nobody has a number, nobody gets one, so that order of arrival decides none
-            return len(choose(self.locate()) if self._numbers else self._directory.present())
-
-        while (number := count()) < wanted and (left := until - time.monotonic()) > 0:
+        while True:  # while nobody has a number, nobody gets one, so that order of arrival decides none
+            there = choose(self.locate()) if self._numbers else None
+            number = len(self._directory.present() if there is None else there)
+            left = until - time.monotonic()
+            if number >= wanted or left <= 0:
+                break
             if not told:
                 LOG.info("%d of %d clients are there; waiting up to %g s", number, wanted, wait_s)
                 told = True
             time.sleep(min(_LOOK_EVERY_S, left))
-        there = choose(self.locate())
+        if there is None:
+            there = choose(self.locate())
         connected = self.locate()
         away = self.missing(connected)
         unfit = sorted(connected.keys() - there.keys())
