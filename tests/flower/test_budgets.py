@@ -35,7 +35,7 @@ def played(run: Path) -> list[SlotRecord]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedelect.flower.nodes._SETTLED_S", 0.0)
+    monkeypatch.setattr("fedelect.flower.client_numbers._SETTLED_S", 0.0)
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_the_recommended_selector_is_made_for_the_clients_that_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fedelect.flower.nodes._SETTLED_S", 0.0)
+    monkeypatch.setattr("fedelect.flower.client_numbers._SETTLED_S", 0.0)
     manager, _, trace = make_clients(N)
     strategy = GoalDirected(fedavg(fraction_evaluate=0.5), budget=2)
     with pytest.raises(ConfigurationError, match="made when the run starts"):

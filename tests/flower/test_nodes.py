@@ -12,7 +12,8 @@ from tests.flower.fake_grid import FakeGrid, FakeNode, federation, initial_array
 from tests.flower.test_goal_directed import L, N, directed
 
 from fedelect.errors import AvailabilityError, ConfigurationError
-from fedelect.flower.nodes import Clients, Directory, sort_names
+from fedelect.flower.client_numbers import Clients
+from fedelect.flower.nodes import Directory, sort_names
 
 
 def calls_itself(name: str | int | None) -> FakeNode:
@@ -225,3 +226,19 @@ def test_a_registered_name_stays_taken_when_the_run_is_resumed(tmp_path: Path) -
     assert 1 not in clients.locate() and len(clients.locate()) == N - 1
     checkpoint = max((tmp_path / "run" / "checkpoint").iterdir())
     assert b"registered" in checkpoint.read_bytes() and len(workers) == N
+
+
+def test_at_the_start_numbers_follow_names_in_whatever_order_clients_connect(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = FakeGrid([])
+    coming = [FakeNode(number, name=name) for number, name in enumerate(["site-10", "site-2", "site-9"])]
+
+    def connect(seconds: float) -> None:
+        grid.nodes.append(coming.pop(0))
+
+    monkeypatch.setattr("fedelect.flower.client_numbers.time.sleep", connect)
+    clients = Clients(Directory(grid), 4)
+    there = clients.wait(wanted=3, needed=3, wait_s=1e6)
+    assert clients.names == ("site-2", "site-9", "site-10") and there == {0: 1, 1: 2, 2: 0}
+    coming.append(FakeNode(7, name="site-1"))
+    clients.wait(wanted=4, needed=4, wait_s=1e6)
+    assert list(clients.names) == ["site-2", "site-9", "site-10", "site-1"]  # late, so the next free number

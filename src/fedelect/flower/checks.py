@@ -11,7 +11,7 @@ from fedelect.flower.settings import selector_label
 from fedelect.flower.signals import MEASURED, REPORTED
 from fedelect.loop import check_fits
 from fedelect.selectors import AbstractSelector
-from fedelect.vocabulary import Signal
+from fedelect.vocabulary import Signal, as_int
 
 SUPPLIED: frozenset[Signal] = frozenset({"reward", "opinions"}) | MEASURED | REPORTED
 """Signals that a selector can get on Flower; see `fedelect.flower.signals`."""
@@ -27,8 +27,21 @@ def new_run_folder() -> Path:
     return (parent / f"{max(taken, default=0) + 1:03d}").absolute()
 
 
+def check_numbers(budget: int, clients: int | None) -> None:
+    """Raise ConfigurationError unless a recommended selector can be made for them; None: the clients that are there."""
+    if budget < 1:
+        raise ConfigurationError(f"budget: got {budget}; allowed: a whole number from 1")
+    if clients is not None and as_int("clients", clients) < budget:
+        raise ConfigurationError(
+            f"clients, or names: got {clients}, fewer than the budget of {budget}; allowed: {budget} or more, or None"
+        )
+
+
 def check_strategy(strategy: object, start: str) -> None:
     """Raise ConfigurationError unless this can be the inner strategy."""
+    if isinstance(strategy, type):
+        name = strategy.__name__
+        raise ConfigurationError(f"strategy: got the class {name}; allowed: an object of it, such as {name}()")
     if not isinstance(strategy, Strategy):
         kind = type(strategy)
         old = any(base.__module__.startswith("flwr.server.strategy") for base in kind.__mro__)

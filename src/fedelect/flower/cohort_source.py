@@ -15,7 +15,15 @@ from fedelect.errors import ConfigurationError
 from fedelect.flower.budgets import BudgetSchedule
 from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import LOG, Answers, EarlyStop
-from fedelect.flower.opinions import Opinion, Survey, average_survey, find_opinion, list_metrics, read_survey
+from fedelect.flower.opinions import (
+    Opinion,
+    Survey,
+    average_survey,
+    find_opinion,
+    list_metrics,
+    read_survey,
+    refuse_broken_opinion,
+)
 from fedelect.flower.rounds import Rounds, SlotTraining
 from fedelect.flower.settings import OpinionSettings, RunDescription, Start, name_function, selector_label
 from fedelect.flower.signals import SignalTracker
@@ -236,7 +244,8 @@ class SelectorSource:
         enough = EarlyStop(lambda reply: next(answered) >= ENOUGH * len(asked), GRACE_S)
         if len(there) < len(clients.names):
             LOG.info("slot %d: not there to give an opinion: %s", slot, clients.missing(there))
-        LOG.info("slot %d: %d clients are asked for their opinion", slot, len(asked))
+        trained = f", and {len(asked) - size} others that trained" if len(asked) > size else ""
+        LOG.info("slot %d: %d clients are asked for their opinion%s", slot, size, trained)
         return SurveyPlan(asked, tuple(sample), size < len(there), enough)
 
     def learn(
@@ -260,7 +269,11 @@ class SelectorSource:
         said = f"; opinions of {sample.given} of {asked} asked"
         if average is None or sample.given < needed:
             self.selector.abandon(selection)
+            silent = sorted((answers.failures | survey.rejected).keys() & set(plan.sample))
             too_few = f"{sample.given} opinions count and {needed} are needed"
+            if silent and not private:
+                why = (answers.failures | survey.rejected)[silent[0]]
+                too_few += f" (no opinion of {rounds.clients.list_names(silent[:1])}: {why})"
             asked_all = len(plan.asked) + len(self._candidates)
             return SlotOutcome(
                 note=too_few, opinions=opinions, evaluations=asked_all, candidates=self._candidates, said=said
@@ -330,6 +343,8 @@ class SelectorSource:
             privacy=self._settings.privacy,
             examples=self._examples,
         )
+        if callable(self._opinion) and not self._judged:
+            refuse_broken_opinion(survey, answers.replies)
         for client, reason in sorted((answers.failures | survey.rejected).items()):
             LOG.warning("slot %d: no opinion of %s: %s", slot, rounds.clients.list_names([client]), reason)
         return survey

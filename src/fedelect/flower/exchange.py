@@ -97,7 +97,12 @@ def exchange(
 
 def describe_error(reply: Message) -> str:
     """Return what a reply that reports an error says."""
-    return f"error {reply.error.code}: {_short(reply.error.reason)}"
+    said = _GONE if reply.error.code in _GONE_CODES else _short(reply.error.reason)
+    return f"error {reply.error.code}: {said}"
+
+
+_GONE_CODES = (3, 4)  # the SuperLink holds the message, or its reply, no longer
+_GONE = "no answer in time, or the node was removed"
 
 
 def _push(grid: Grid, asked: Mapping[ClientId, Message]) -> dict[str, ClientId]:
@@ -110,9 +115,14 @@ def _push(grid: Grid, asked: Mapping[ClientId, Message]) -> dict[str, ClientId]:
 
 
 def _short(reason: str | None) -> str:
-    """The last line of a reason, which may be a whole traceback."""
-    lines = [line.strip() for line in (reason or "").splitlines() if line.strip()]
-    return lines[-1][:_LONGEST_REASON] if lines else "no reason given"
+    """The last line of a reason, which may be a whole traceback, without what Flower puts around an exception."""
+    wrapped = _WRAPPED.fullmatch(reason or "")
+    lines = [line.strip() for line in (wrapped[1] if wrapped else reason or "").splitlines() if line.strip()]
+    return lines[-1].removeprefix(_RAISED)[:_LONGEST_REASON] if lines else "no reason given"
+
+
+_WRAPPED = re.compile(r"<class '.*?'>:<'(.*)'>", re.DOTALL)
+_RAISED = "Exception ClientAppException occurred. Message: "
 
 
 def address_messages(

@@ -14,14 +14,14 @@ from flwr.server.strategy import Strategy
 
 from fedelect.analytics import Average
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
-from fedelect.flower.checks import ASKED, check_selector, new_run_folder
+from fedelect.flower.checks import ASKED, check_numbers, check_selector, new_run_folder
+from fedelect.flower.client_numbers import Clients, count_nodes
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.exchange import LOG
 from fedelect.flower.fits import check_legacy_fits
 from fedelect.flower.inner import read_setting
 from fedelect.flower.legacy_clients import ProxyDirectory, ProxyIdentity
 from fedelect.flower.legacy_run import OpenRun
-from fedelect.flower.nodes import Clients, count_nodes
 from fedelect.flower.opinions import Opinion
 from fedelect.flower.settings import OpinionSettings, SlotSettings, build_run_header, selector_label
 from fedelect.records import OnSlot, check_on_slot, open_run
@@ -189,8 +189,7 @@ class GoalDirected(Strategy):
         if selector is None:
             if budget is None:
                 raise ConfigurationError("give a selector, or `budget`, the number of clients that train in a round")
-            if as_int("budget", budget) < 1:
-                raise ConfigurationError(f"budget: got {budget}; allowed: a whole number from 1")
+            check_numbers(as_int("budget", budget), clients)
             check_legacy_fits(self._strategy, budget)
             return
         if budget is not None or clients is not None:

@@ -22,7 +22,7 @@ ProxyIdentity = Literal["auto", "cid"] | Callable[[ClientProxy], str | None]
 
 
 class ProxyDirectory:
-    """The names of the clients that a ClientManager holds; a `fedelect.flower.nodes.NameSource`.
+    """The names of the clients that a ClientManager holds; a `fedelect.flower.client_numbers.NameSource`.
 
     In simulation the name is the partition id. On a SuperLink it is the name that the node was registered under, else
     its node id. With `start_server` it is the cid, which is another when a client reconnects. A node id is here a

@@ -9,11 +9,11 @@ from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import Strategy
 
 from fedelect.errors import RunError
+from fedelect.flower.client_numbers import Clients
 from fedelect.flower.cohort_source import SelectorSource
 from fedelect.flower.inner import InnerStrategy
 from fedelect.flower.legacy_adapter import Exchange, LegacyAdapter
 from fedelect.flower.legacy_clients import ProxyDirectory, ProxySlotGrid
-from fedelect.flower.nodes import Clients
 from fedelect.flower.rounds import Rounds
 from fedelect.flower.run_loop import RunLoop
 from fedelect.flower.settings import SlotSettings

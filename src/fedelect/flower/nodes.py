@@ -1,4 +1,4 @@
-"""Stable names for Flower's nodes, and the client number of each name.
+"""Stable names for Flower's nodes.
 
 A node id is no identity: a SuperNode without a registered key gets a new one each time it starts. Names come, in this
 order, from the registration (`flwr supernode register --name`), from what the node says of itself when asked (see
@@ -11,7 +11,6 @@ else its node id.
 
 import hashlib
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -19,9 +18,8 @@ from typing import Any, Literal, Protocol
 from flwr.app import ConfigRecord, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
-from fedelect.errors import AvailabilityError, ConfigurationError
+from fedelect.errors import ConfigurationError
 from fedelect.flower.exchange import LOG, exchange
-from fedelect.vocabulary import ClientId
 
 INTRODUCTION = f"{MessageType.QUERY}.fedelect"
 """Type of the message by which a node is asked for its name."""
@@ -30,7 +28,6 @@ INTRODUCTION_RECORD, INTRODUCTION_KEY = "identity", "client"
 """Where the answer holds the name: a ConfigRecord and its key."""
 
 _SIMULATED = 1e299  # the simulation engine's nodes have a heartbeat interval of 1e300 s: they cannot be lost
-_LOOK_EVERY_S = 0.5
 _INTRODUCTION_S = 60.0
 _INTRODUCTIONS = 2  # how often a node is asked that does not answer; each time costs everybody a minute
 
@@ -182,7 +179,7 @@ class Directory:
                 LOG.warning("node %s has a name that is none: %s; %s", node_id, ascii(name[:_LONGEST_NAME]), _NAMES)
                 name = None
             elif not name:
-                LOG.warning("node %s has no stable name and takes no part; %s", node_id, _REMEDY)
+                LOG.warning("node %s has no stable name and takes no part; %s", node_id, NAME_REMEDY)
             self._names[node_id] = name or None
             if name and node_id not in self._introduced:
                 self._registered.add(name)
@@ -238,165 +235,11 @@ def _is_name(name: str) -> bool:
     return len(name) <= _LONGEST_NAME and name.isprintable()
 
 
-_REMEDY = (
+NAME_REMEDY = (
     "register it with `flwr supernode register KEY --name NAME`, or start it with --node-config 'client=\"NAME\"' and "
     "call fedelect.flower.introduce(app) in the client app, or see `identity` of the strategy"
 )
-
-
-class NameSource(Protocol):
-    """Names of the connected nodes; `Directory` is one."""
-
-    def present(self) -> Mapping[str, int]:
-        """Name -> node id of every connected node that has a name; the same object while nothing changes."""
-
-    @property
-    def nameless(self) -> list[int]:
-        """Ids of the nodes seen that have no name."""
-
-    @property
-    def registered(self) -> list[str]:
-        """The names seen so far that are more than a node's word."""
-
-    def recall(self, registered: Iterable[str]) -> None:
-        """Go on with the registered names of a saved run."""
-
-
-def count_nodes(names: NameSource, *, needed: int, wait_s: float) -> int:
-    """Return how many nodes are there, once there are enough and their number has not changed for a while.
-
-    Raises:
-        AvailabilityError: Fewer than `needed` are there when the time is up.
-    """
-    until, count, since = time.monotonic() + wait_s, -1, 0.0
-    while True:
-        now, before = time.monotonic(), count
-        count = len(names.present())
-        since = now if count != before else since
-        if now >= until or (count >= needed and now - since >= _SETTLED_S):
-            break
-        time.sleep(min(_LOOK_EVERY_S, until - now))
-    if count < needed:
-        raise AvailabilityError(
-            f"{count} clients are there after {wait_s:g} s and {needed} are needed; start more nodes, then start again"
-        )
-    return count
-
-
-_SETTLED_S = 3.0  # nodes of one federation come within seconds
-
-
-class Clients:
-    """The N clients of a run: which number each name has, and where it is now. A name keeps its number.
-
-    Args:
-        directory: The names of the nodes that are connected.
-        count: N.
-        names: The names known so far: client 0, client 1 and so on.
-    """
-
-    def __init__(self, directory: NameSource, count: int, names: Iterable[str] = ()) -> None:
-        self._directory = directory
-        self._refused: set[str] = set()
-        self._present: Mapping[str, int] | None = None  # what `_there` was made from
-        self._there: dict[ClientId, int] = {}  # the last result of `locate`
-        self._numbers: dict[str, ClientId] = {}
-        self.count = count
-        self.recall(names)
-
-    def recall(self, names: Iterable[str], registered: Iterable[str] = ()) -> None:
-        """Go on with the numbers of a saved run, and with the names that were registered in it."""
-        self._directory.recall(registered)
-        self._present = None
-        self._numbers = {}
-        for name in names:
-            if name in self._numbers:
-                raise ConfigurationError(f"names: {name!r} is given twice; clients need different names")
-            self._numbers[name] = len(self._numbers)
-        if len(self._numbers) > self.count:
-            raise ConfigurationError(f"names: got {len(self._numbers)} names for {self.count} clients")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names so far, by number."""
-        return tuple(self._numbers)
-
-    @property
-    def registered(self) -> list[str]:
-        """The names seen so far that are more than a node's word."""
-        return self._directory.registered
-
-    def list_names(self, clients: Iterable[ClientId]) -> str:
-        """Return the names of these clients, for messages."""
-        names = self.names
-        return ", ".join(names[client] for client in clients) or "nobody"
-
-    def locate(self) -> dict[ClientId, int]:
-        """Client number -> node id of those that are there; names not seen before get the next free number."""
-        present = self._directory.present()
-        if present is not self._present:
-            self._number(present)
-            there = {self._numbers[name]: node_id for name, node_id in present.items() if name in self._numbers}
-            self._present, self._there = present, dict(sorted(there.items()))
-        return dict(self._there)
-
-    def _number(self, present: Iterable[str]) -> None:
-        for name in present:
-            if name in self._numbers or name in self._refused:
-                continue
-            if len(self._numbers) < self.count:
-                self._numbers[name] = len(self._numbers)
-            else:
-                self._refused.add(name)
-                LOG.warning("%s takes no part: all %d clients have been seen and it is none", name, self.count)
-
-    def missing(self, there: Iterable[ClientId]) -> str:
-        """Which of the N clients are not there, in words."""
-        away = sorted(set(range(len(self._numbers))) - set(there))
-        unseen = self.count - len(self._numbers)
-        parts = [self.list_names(away)] if away else []
-        return " and ".join([*parts, *([f"{unseen} that have not been seen yet"] if unseen else [])]) or "nobody"
-
-    def wait(
-        self,
-        *,
-        wanted: int,
-        needed: int,
-        wait_s: float,
-        choose: Callable[[dict[ClientId, int]], dict[ClientId, int]] = dict,
-    ) -> dict[ClientId, int]:
-        """Return the clients' nodes as soon as `wanted` are connected, or after `wait_s` at least `needed`.
-
-        Args:
-            wanted: Clients to wait for.
-            needed: Clients without which it cannot go on.
-            wait_s: Seconds.
-            choose: Returns those of the connected clients that count.
-
-        Raises:
-            AvailabilityError: Fewer than `needed` are there when the time is up; the message says who is missing.
-        """
-        until = time.monotonic() + wait_s
-        told = False
-        while len(there := choose(self.locate())) < wanted and (left := until - time.monotonic()) > 0:
-            if not told:
-                LOG.info("%d of %d clients are there; waiting up to %g s", len(there), wanted, wait_s)
-                told = True
-            time.sleep(min(_LOOK_EVERY_S, left))
-        connected = self.locate()
-        away = self.missing(connected)
-        unfit = sorted(connected.keys() - there.keys())
-        away += f"; connected, but not available: {self.list_names(unfit)}" if unfit else ""
-        if len(there) < needed:
-            nameless = self._directory.nameless
-            advice = f"; nodes without a name: {nameless} ({_REMEDY})" if nameless else ""
-            raise AvailabilityError(
-                f"{len(there)} clients are there after {wait_s:g} s and {needed} are needed; missing: {away}{advice}. "
-                f"Start them, then start the same run again: what is recorded is kept"
-            )
-        if len(there) < wanted:
-            LOG.warning("going on with %d of %d clients; missing: %s", len(there), wanted, away)
-        return there
+"""What to do about a node without a name."""
 
 
 def fingerprint(key: bytes) -> str | None:

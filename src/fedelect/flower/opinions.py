@@ -48,10 +48,12 @@ def find_opinion(replies: Iterable[Message], *, noisy: bool = False) -> str:
     plain = {name: values for name, values in metrics.items() if _is_plain(name)}
     plain = {name: values for name, values in plain.items() if len(values) <= len(replies)}  # not twice in a reply
     candidates = sorted(name for name, values in plain.items() if noisy or _share_in_range(values) > 0.5)
+    outside = ", ".join(f"{name} (as {plain[name][0]:.4g})" for name in sorted(plain.keys() - set(candidates)))
     if len(candidates) == 1:
         return candidates[0]
     came = ", ".join(sorted(metrics)) or "no metrics at all"
     found = f"several metrics may be the opinion: {', '.join(candidates)}" if candidates else "no metric is plainly it"
+    found += f"; not in [0, 1] is {outside}" if outside else ""
     raise ConfigurationError(
         f"the clients' evaluation replies do not say which metric is their opinion: {found}; they hold {came}. "
         f'Name it, as in opinion="accuracy", or give a function of the reply into [0, 1]'
@@ -145,8 +147,24 @@ def read_survey(
         except _NoOpinionError as reason:
             survey.rejected[client] = str(reason)
         except Exception as error:  # whatever a reply makes the user's function raise
-            survey.rejected[client] = f"its reply cannot be read: {type(error).__name__}: {error}"
+            survey.rejected[client] = f"{_UNREADABLE}{type(error).__name__}: {error}"
     return survey
+
+
+_UNREADABLE = "its reply cannot be read: "
+
+
+def refuse_broken_opinion(survey: Survey, replies: Mapping[ClientId, Message]) -> None:
+    """Raise ConfigurationError if the user's function of a reply raised for each of the replies."""
+    reasons = list(survey.rejected.values())
+    if not replies or len(reasons) < len(replies) or not all(reason.startswith(_UNREADABLE) for reason in reasons):
+        return
+    content = next(iter(replies.values())).content
+    held = "; ".join(f"{name!r} with {', '.join(record) or 'nothing'}" for name, record in content.items())
+    raise ConfigurationError(
+        f"opinion= raised {reasons[0].removeprefix(_UNREADABLE)}, and likewise for every other reply; a reply holds "
+        f"the records {held}. Mend the function, as in opinion=lambda reply: reply['metrics']['accuracy']"
+    )
 
 
 def average_survey(survey: Survey, *, average: Average, trim: float) -> tuple[float | None, float]:

@@ -10,7 +10,7 @@ from flwr.serverapp.strategy import Strategy
 from fedelect.flower.certificate_source import CertificateSource
 from fedelect.flower.nodes import IdentitySource
 from fedelect.flower.settings import SlotSettings, Start
-from fedelect.flower.strategy import AbstractSlotStrategy
+from fedelect.flower.slot_strategy import AbstractSlotStrategy
 from fedelect.protocol import Certificate
 from fedelect.records import OnSlot
 

@@ -12,8 +12,8 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
 from fedelect.errors import ConfigurationError
+from fedelect.flower.client_numbers import Clients
 from fedelect.flower.exchange import LOG, exchange
-from fedelect.flower.nodes import Clients
 from fedelect.vocabulary import ClientId
 
 PROPERTIES = f"{MessageType.QUERY}.fedelect_properties"

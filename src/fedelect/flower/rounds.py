@@ -5,6 +5,7 @@ order of client number, so that their order of arrival cannot change a float.
 """
 
 import itertools
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricReco
 
 from fedelect.equations.sketch import make_sketch
 from fedelect.errors import ConfigurationError
+from fedelect.flower.client_numbers import Clients
 from fedelect.flower.contributions import ContributionEstimator
 from fedelect.flower.exchange import (
     LOG,
@@ -25,7 +27,6 @@ from fedelect.flower.exchange import (
     share_metrics,
 )
 from fedelect.flower.inner import InnerStrategy
-from fedelect.flower.nodes import Clients
 from fedelect.flower.slot_grid import ChosenNodes, SlotGrid
 from fedelect.vocabulary import ClientId, Cohort, Floats
 
@@ -163,6 +164,7 @@ class Rounds:
         if len(updates) < self.quorum:
             trained.abandoned = (
                 f"in round {round_ + 1} the updates of {len(updates)} members arrived and {self.quorum} are needed"
+                f"{_name_failure(self.clients, trained)}"
             )
             return None, None
         self._add_contributions(slot, round_, updates, trained)
@@ -217,8 +219,10 @@ class Rounds:
                     trained.sizes[client] = float(size)
         for client, reason in ({**answers.failures, **odd}).items():
             trained.failures[client] = reason
-            LOG.warning(
-                "slot %d, round %d: no update of %s: %s", slot, round_ + 1, self.clients.list_names([client]), reason
+            LOG.log(
+                logging.INFO if reason == NOT_WAITED_FOR else logging.WARNING,
+                "slot %d, round %d: no update of %s: %s",
+                *(slot, round_ + 1, self.clients.list_names([client]), reason),
             )
 
     def _project(self, client: ClientId, update: Message, trained: SlotTraining) -> None:

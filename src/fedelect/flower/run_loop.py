@@ -20,7 +20,7 @@ from fedelect.flower.exchange import LOG
 from fedelect.flower.inner import remember_state
 from fedelect.flower.open_slot import OpenSlot, make_record, sort_members
 from fedelect.flower.properties import PropertyFilter
-from fedelect.flower.rounds import Rounds, SlotTraining
+from fedelect.flower.rounds import BLAMELESS, Rounds, SlotTraining
 from fedelect.flower.saves import (
     History,
     Save,
@@ -218,7 +218,8 @@ class RunLoop:
             usable = list(there)  # peers elect whom they like
         left_out = tuple(sorted(there.keys() - set(usable)))
         if left_out:
-            LOG.info("slot %d: left out after failures: %s", slot, clients.list_names(left_out))
+            named = clients.list_names(left_out)
+            LOG.info("slot %d: left out after failures or an abandoned slot: %s", slot, named)
         opened = OpenSlot(slot=slot, begun=begun, before=arrays, left_out=left_out, available=len(usable))
         self._open = opened
         try:
@@ -366,12 +367,14 @@ class RunLoop:
             )
 
     def _log(self, selection: Selection, trained: SlotTraining, outcome: SlotOutcome) -> None:
-        clients = self._rounds.clients
+        clients, why = self._rounds.clients, trained.failures
+        blameless = sorted(client for client in why if why[client] in BLAMELESS)
         LOG.info(
-            "slot %d: trained by %s; failed: %s%s%s",
+            "slot %d: trained by %s; failed: %s%s%s%s",
             selection.slot,
             clients.list_names(client for client, rounds in trained.arrivals.items() if rounds),
-            clients.list_names(sorted(trained.failures)),
+            clients.list_names(sorted(why.keys() - set(blameless))),
+            f"; away or not waited for: {clients.list_names(blameless)}" if blameless else "",
             outcome.said,
             "" if outcome.note is None else f"; abandoned: {outcome.note}",
         )
