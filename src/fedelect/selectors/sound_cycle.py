@@ -2,7 +2,8 @@
 
 Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over the clients' own readings in the
 slots in which they train. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
-`CONVICTED` points they are left out, below `KEPT` they are back. docs/theory/sound-cycle.md explains it.
+`CONVICTED` points they are left out, below `KEPT` they are back. Where no losses come, clients whose training gains
+nothing are left out for a while, and suspects are tried as a group. docs/theory/sound-cycle.md explains it.
 """
 
 import math
@@ -24,6 +25,7 @@ from fedelect.selectors.witnesses import (
     ask_losses,
     ask_updates,
     excess_gains,
+    gainless_odds,
     misses_training,
     weighted_mean,
 )
@@ -41,11 +43,23 @@ CLEARED = 6.0
 PAUSE, LONGEST_PAUSE, PARDON = 8.0, 32.0, 8.0
 """Cycles that a client is left out at first and at most (the pause doubles), and cycles for which it is acquitted."""
 
+GAINLESS_PAUSE = 3.0
+"""Cycles that a client whose training gains nothing is left out at first: one reading more may change that."""
+
+MOST_GAINLESS = 0.45
+"""Largest share of the clients that is left out because their training gains nothing."""
+
 MEMORY = 150
 """Slots from which the effect of suspects on the others is estimated."""
 
 FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
 """No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
+
+DRIFT = 10.0
+"""Fall of the opinions in a slot, in units of a usual change, that ends a trial without a verdict."""
+
+FEW_GAINLESS = 0.1
+"""Share of the clients above which those whose training gains nothing are enough, and no trial begins."""
 
 TRIED = 0.25
 """Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
@@ -56,6 +70,8 @@ _LEVEL_STEP = 0.3  # weight of a new opinion in a client's level, and of a slot 
 _LEAST_LOSS = 1e-3
 _LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
 _LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
+_LEAST_DRIFT = 0.2  # of an opinion
+_LARGEST_GAIN = 3.0  # in units of what is usual; one absurd opinion decides nothing
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
 _SILENT = 4.0  # largest log ratio of lengths of updates
 _WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
@@ -68,7 +84,7 @@ class SoundCycle(AbstractSelector):
     """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
 
     advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     resizes = True
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
@@ -93,11 +109,12 @@ class SoundCycle(AbstractSelector):
         "cosine": 0.0,
         "length": 0.0,
         "silent": 0.0,  # worthless updates in a row
+        "gainless": 0.0,  # 1: left out because its training gains nothing
         "banned": 0.0,  # 1: left out by a trial
         "rest": 0.0,  # cycles until it may be on trial again
         "opinion": math.nan,  # last one known
         "level": math.nan,  # smoothed opinion
-        "outside": math.nan,  # the same of slots in which it did not train
+        "own": math.nan,  # smoothed opinion less what all have in common, from slots in which it did not train
         "level_before": math.nan,  # when clients were first left out
     }
 
@@ -138,6 +155,8 @@ class SoundCycle(AbstractSelector):
         self._judge(selection.slot, cohorts, changes)
         self._take_turns(members, selection.slot)
         self._cohorts, self._changes = cohorts, changes
+        if self._trial is not None and self._has_drifted():
+            self._trial = None  # the drift would be blamed on the group, or credited to it
         if self._trial is not None:
             self._trial.read(members, feedback.opinions)
             self._end_trial(selection.slot, self._trial)
@@ -175,23 +194,28 @@ class SoundCycle(AbstractSelector):
         return clients[np.argsort(order[clients])]
 
     def _read_opinions(self, members: Ints, opinions: Floats) -> float:
-        """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan)."""
-        arrays = self.arrays
-        changes = opinions - arrays["opinion"]
-        others = ~np.isnan(changes)
-        others[members] = False
+        """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan).
+
+        An opinion is what all have in common in a slot, plus the client's own level, plus the gain of a member. The own
+        level comes from slots in which the client does not train.
+        """
+        arrays, own = self.arrays, self.arrays["own"]
+        resting = np.ones(self.clients, dtype=np.bool_)
+        resting[members] = False
         if self._cohorts:
-            others[self._cohorts[-1]] = False
-        change = float(changes[others].mean()) if others.any() else math.nan
-        gains = changes[members] - change
+            resting[self._cohorts[-1]] = False
+        change = _mean_known((opinions - arrays["opinion"])[resting])
+        if np.isnan(own).all():
+            own = np.zeros(self.clients)
+        relative = opinions - _mean_known((opinions - own)[resting])
+        gains = (relative - arrays["own"])[members]
         known = members[~np.isnan(gains)]
         gains = self._standardise(gains[~np.isnan(gains)])
         after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
         for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
             arrays[name][known] = _FORGET * arrays[name][known] + values
-        outside = opinions.copy()
-        outside[members] = math.nan
-        for name, values in (("level", opinions), ("outside", outside)):
+        relative[members] = math.nan
+        for name, values in (("level", opinions), ("own", relative)):
             step = np.where(np.isnan(arrays[name]), 1.0, _LEVEL_STEP)
             self._update_known(name, step * values + (1.0 - step) * np.nan_to_num(arrays[name]))
         self._update_known("opinion", opinions)
@@ -203,7 +227,7 @@ class SoundCycle(AbstractSelector):
             usual = float(np.median(np.abs(gains)))
             before = usual if math.isnan(self._usual_gain) else self._usual_gain
             self._usual_gain = before + _LEVEL_STEP * (usual - before)
-        return gains / max(self._usual_gain, _LEAST_GAIN)
+        return np.clip(gains / max(self._usual_gain, _LEAST_GAIN), -_LARGEST_GAIN, _LARGEST_GAIN)
 
     def _read_losses(self, members: Ints, losses: Floats) -> None:
         """Read the members' losses against those of all that report, so that time and drift do not matter."""
@@ -254,13 +278,19 @@ class SoundCycle(AbstractSelector):
         if slot % math.ceil(cycle / 10):  # where a cycle is long, a verdict in each tenth of it is enough
             return
         out = arrays["out"] > 0.0
+        if misses_training(arrays, out & (arrays["silent"] < 2.0)):
+            arrays["pardon"][out] = PARDON
         convicted = self._convict(slot, cohorts, changes) | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
-        new, freed = convicted & ~out, out & ~convicted
-        if new.any():
+        if self._may_judge(slot):
+            arrays["gainless"] = self._find_gainless(cohorts, changes).astype(np.float64)
+        gainless = (arrays["gainless"] > 0.0) & ~convicted
+        if (convicted & ~out).any():
             self._trial = None  # its group has changed
-            if not out.any():
-                arrays["level_before"] = arrays["level"].copy()
-        arrays["pause"][new] = arrays["wait"][new] = PAUSE
+        convicted |= gainless
+        new, freed = convicted & ~out, out & ~convicted
+        if new.any() and not out.any():
+            arrays["level_before"] = arrays["level"].copy()
+        arrays["pause"][new] = arrays["wait"][new] = np.where(gainless[new], GAINLESS_PAUSE, PAUSE)
         arrays["turn"][new], arrays["owed"][new] = 1.0, 0.0
         arrays["wait"][freed] = 0.0
         arrays["out"] = convicted.astype(np.float64)
@@ -284,13 +314,28 @@ class SoundCycle(AbstractSelector):
             + ask_updates(arrays, suspects, others)
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
-        if misses_training(arrays, out & (arrays["silent"] < 2.0)):
-            arrays["pardon"][out] = PARDON
-            return nobody
         named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
         kept = out & (points + max(gains, 0) >= KEPT)  # what they gained before they were left out does not acquit
         convicted: Mask = named & (kept | (points + gains >= CONVICTED))
         return convicted
+
+    def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
+        """(N,) the clients whose training gains nothing, where no losses come, which are better witnesses."""
+        arrays = self.arrays
+        if arrays["losses"].any():
+            return np.zeros(self.clients, dtype=np.bool_)
+        known = arrays["gains"] > 0.0
+        effects = member_effects(cohorts, np.array(changes), clients=self.clients)
+        odds = np.where(known & (arrays["pardon"] == 0.0), gainless_odds(arrays["gain"], effects, known), -math.inf)
+        most = int(MOST_GAINLESS * self.clients)
+        gainless: Mask = odds > max(0.0, float(np.sort(odds)[-most - 1]))
+        return gainless
+
+    def _has_drifted(self) -> bool:
+        """Whether the opinions outside fell in this slot by far more than they usually move."""
+        changes = np.array(self._changes)
+        usual = float(np.nanmedian(np.abs(changes)))
+        return bool(changes[-1] < -max(DRIFT * usual, _LEAST_DRIFT))
 
     def _begin_trial(self, slot: int) -> None:
         """Put the most suspicious clients on trial, or those whose time out is over."""
@@ -302,14 +347,17 @@ class SoundCycle(AbstractSelector):
         for name in ("banned", "out"):
             arrays[name][due] = 0.0
         cycle = math.ceil(np.count_nonzero(arrays["out"] == 0.0) / len(self._cohorts[-1]))
-        self._trial = CrossoverTrial(group, arrays["outside"], start=slot + 1, cycle=cycle)
+        self._trial = CrossoverTrial(group, arrays["own"], start=slot + 1, cycle=cycle)
 
     def _most_suspicious(self, slot: int) -> Mask | None:
         """(N,) the group to try next; None if it is not time, or if there is nobody to try."""
         arrays = self.arrays
         inside = arrays["out"] == 0.0
-        by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0)
-        if slot < self._next_trial or by_points.any() or arrays["losses"].any():  # losses are better witnesses
+        gainless = arrays["gainless"] > 0.0
+        by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0) & ~gainless
+        if slot < self._next_trial or by_points.any() or np.count_nonzero(gainless) > FEW_GAINLESS * self.clients:
+            return None
+        if arrays["losses"].any():  # which are better witnesses
             return None
         channels = self._read_channels(slot)
         if channels is None:
@@ -340,18 +388,23 @@ class SoundCycle(AbstractSelector):
             arrays["wait"][group] = arrays["pause"][group]
             self._acquittals, self._next_trial = 0, slot + 1
         else:
-            arrays["pause"][group] = 0.0
+            arrays["pause"][group & (arrays["out"] == 0.0)] = 0.0
             arrays["rest"][group] = _TRIAL_REST
             self._next_trial = slot + 1 + (2 ** min(self._acquittals, _LONGEST_REST) - 1) * trial.block
             self._acquittals += 1
 
+    def _may_judge(self, slot: int) -> bool:
+        """Whether it is late enough for a verdict, and most clients have trained twice."""
+        trained = self.arrays["trained"]
+        twice = np.count_nonzero(trained >= 2.0)
+        return slot >= FIRST_VERDICT and twice >= max(4.0, 0.7 * np.count_nonzero(trained))
+
     def _read_channels(self, slot: int) -> tuple[Floats, NDArray[np.bool_]] | None:
         """(C, N) scores and which are known; None as long as too few clients have trained twice."""
         arrays = self.arrays
-        judged = arrays["trained"] >= 2.0
-        if slot < FIRST_VERDICT or np.count_nonzero(judged) < max(4.0, 0.7 * np.count_nonzero(arrays["trained"])):
+        if not self._may_judge(slot):
             return None
-        judged &= arrays["silent"] < 2.0
+        judged = (arrays["trained"] >= 2.0) & (arrays["silent"] < 2.0)
         channels = [
             (arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
             (-arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
@@ -394,3 +447,9 @@ class SoundCycle(AbstractSelector):
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])
         self._next_trial = as_int("next_trial", memory["next_trial"])
+
+
+def _mean_known(values: Floats) -> float:
+    """Mean of the values that are not nan; nan if there is none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan

@@ -9,7 +9,20 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from fedelect.selectors.two_kinds import score
 from fedelect.vocabulary import Floats
+
+PRIOR = 0.3
+"""Probability that a client's training gains nothing, before anything is known of it."""
+
+GAIN_WEIGHT, EFFECT_WEIGHT = 0.7, 0.5
+"""Log odds of a usual gain, and of a deviation of the effects on others.
+
+In the worlds of `benchmarks/warm_selector`, own gains of sound clients are about +0.4 of the usual ones and of flawed
+clients -0.4, each with a deviation of 1.1. So a reading x has the log likelihood ratio -0.8 / 1.1^2 x.
+"""
+
+_LEAST_DEVIATION = 0.2  # of gains, in units of what is usual; it is 0.5 or more, but for chance
 
 Mask = NDArray[np.bool_]
 Arrays = Mapping[str, Floats]
@@ -51,7 +64,7 @@ def excess_gains(arrays: Arrays, others: Mask) -> Floats:
     if not known.any():
         return np.zeros(means.size)
     centre = float(np.median(means[known]))
-    deviation = 1.4826 * float(np.median(np.abs(means[known] - centre))) + 1e-3
+    deviation = max(1.4826 * float(np.median(np.abs(means[known] - centre))), _LEAST_DEVIATION)
     return np.where(arrays["gains"] > 0.0, (means - centre) / deviation, 0.0)
 
 
@@ -76,6 +89,22 @@ def misses_training(arrays: Arrays, out: Mask) -> bool:
     behind = float(ours.mean() - others.mean())
     error = math.sqrt(float(ours.var()) / ours.size + float(others.var()) / others.size + 1e-6)
     return behind < -2.5 * error and behind < -0.1 and float(ours.sum() + others.sum()) < 0.0
+
+
+def gainless_odds(gain: Floats, effects: Floats, known: Mask) -> Floats:
+    """(N,) log odds that a client's training gains nothing, neither for itself nor for the others.
+
+    The model gets better for a client when it trains itself, whatever its data, unless data or update is wrong. So
+    the own gain is compared with 0, not with what others gain.
+
+    Args:
+        gain: (N,) sum of the own gains, in units of what is usual at their time.
+        effects: (N,) effect of each client's training on the others, from `member_effects`.
+        known: (N,) whose gains are known; some must be.
+    """
+    prior = math.log(PRIOR / (1.0 - PRIOR))
+    odds: Floats = prior - GAIN_WEIGHT * gain + EFFECT_WEIGHT * score(-effects, known)
+    return odds
 
 
 def weighted_mean(total: Floats, weight: Floats) -> Floats:
