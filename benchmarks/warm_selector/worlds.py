@@ -14,7 +14,7 @@ from fedelect.scenario import Dataset
 from fedelect.seeds import stream
 from fedelect.vocabulary import Ints
 
-DESIGN_SEED, REPORT_SEED, UNSEEN_SEED = 1000, 1, 2
+DESIGN_SEED, REPORT_SEED, UNSEEN_SEED = 1000, 1, 4
 """REPORT_SEED's draws were reported five times, and the selector changed after each; UNSEEN_SEED's were played only
 when the present version was settled."""
 

@@ -1,6 +1,7 @@
 """SoundCycle in small made-up worlds: who is left out, who is not, and who returns."""
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from fedelect.seeds import stream
 from fedelect.selectors import SoundCycle
+from fedelect.selectors.sound_cycle import MOST_GAINLESS
+from fedelect.selectors.witnesses import gainless_odds
 from fedelect.vocabulary import UPDATE_SIZE, Feedback, Floats
 
 N, K = 20, 4
@@ -269,6 +272,88 @@ def no_losses(slot: int, cohort: list[int], told: Told) -> None:
     told["loss"][:] = np.nan
 
 
+def gainless(slot: int, cohort: list[int], told: Told) -> None:
+    """Nobody tells losses, and the minority's own training makes its opinion lower."""
+    told["loss"][:] = np.nan
+    told["opinions"][cohort] -= 0.06 * MINORITY[cohort]
+
+
+def test_clients_whose_training_gains_nothing_are_left_out_by_opinions_alone() -> None:
+    for seed in range(3):
+        _, cohorts, out = play(60, gainless, seed=seed)
+        assert all(set(now) <= set(np.flatnonzero(MINORITY).tolist()) for now in out)
+        assert max(map(len, out[:33])) >= 2  # no trial could have ended by then
+        late = counts(cohorts[30:])
+        assert late[MINORITY].mean() < 0.4 * late[~MINORITY].mean() and np.ptp(late[~MINORITY]) <= 2
+        assert (late[MINORITY] > 0).all()  # they train again now and then
+
+
+def test_clients_that_gain_again_are_back_after_a_pause() -> None:
+    def mended(slot: int, cohort: list[int], told: Told) -> None:
+        (gainless if slot <= 30 else no_losses)(slot, cohort, told)
+
+    _, _, out = play(160, mended)
+    assert len(out[29]) >= 2 and not out[-1]
+
+
+@pytest.mark.parametrize("world", [hard, rare])
+def test_honest_clients_are_not_left_out_by_their_gains(world: Change) -> None:
+    def change(slot: int, cohort: list[int], told: Told) -> None:
+        world(slot, cohort, told)
+        told["loss"][:] = np.nan
+
+    for seed in range(3):
+        _, cohorts, out = play(80, change, seed=seed)
+        assert not any(set(now) & set(np.flatnonzero(MINORITY).tolist()) for now in out)
+        assert counts(cohorts)[MINORITY].min() >= 80 * K / N - 2
+
+
+def test_where_no_training_gains_anything_most_clients_stay_in() -> None:
+    def nothing(slot: int, cohort: list[int], told: Told) -> None:
+        told["loss"][:] = np.nan
+        told["opinions"][cohort] -= 0.1
+
+    _, _, out = play(60, nothing)
+    assert max(map(len, out)) == int(MOST_GAINLESS * N)
+
+
+def test_no_verdict_by_gains_where_no_opinion_is_known() -> None:
+    def silent(slot: int, cohort: list[int], told: Told) -> None:
+        told["loss"][:] = np.nan
+        told["opinions"][np.setdiff1d(np.arange(N), cohort)] = np.nan
+
+    _, cohorts, out = play(60, silent)
+    assert not any(out) and np.ptp(counts(cohorts)) <= 1
+
+
+def test_odds_of_a_gainless_client_are_those_of_a_literal_count() -> None:
+    gain, effects = np.array([2.0, -1.0, 0.5, 0.0, -3.0]), np.array([0.03, -0.02, 0.0, 0.01, -0.01])
+    known = np.array([True, True, True, True, False])
+    minus = sorted(-effect for effect, one in zip(effects, known, strict=True) if one)
+    centre = (minus[1] + minus[2]) / 2
+    below = sorted(centre - value for value in minus if value <= centre)
+    deviation = 1.4826 * (below[0] + below[1]) / 2
+    expected = [
+        math.log(0.1 / 0.9) - 0.7 * gain[n] + (0.5 * (-effects[n] - centre) / deviation if known[n] else 0.0)
+        for n in range(5)
+    ]
+    assert gainless_odds(gain, effects, known) == pytest.approx(expected)
+
+
+def test_a_trial_ends_without_a_verdict_when_the_opinions_of_all_collapse() -> None:
+    def collapse(slot: int, cohort: list[int], told: Told) -> None:
+        no_losses(slot, cohort, told)
+        if slot >= 26:
+            told["opinions"] -= 0.4
+
+    selector, _, _ = play(25, collapse)
+    trial = selector.state()["memory"]["trial"]
+    assert trial is not None
+    selector, _, out = play(26, collapse)
+    later = selector.state()["memory"]["trial"]
+    assert not any(out) and (later is None or later["start"] > 26)
+
+
 def test_turns_missed_in_a_trial_are_made_up_for() -> None:
     trials = set()
     for seed in range(3):
@@ -289,10 +374,11 @@ def test_a_selector_restored_amid_a_trial_goes_on_exactly() -> None:
     _go_on(selector, range(26, 80), no_losses)
 
 
-def test_a_selector_restored_while_clients_are_left_out_goes_on_exactly() -> None:
-    selector, _, out = play(50, not_learnt)
+@pytest.mark.parametrize("world", [not_learnt, gainless])
+def test_a_selector_restored_while_clients_are_left_out_goes_on_exactly(world: Change) -> None:
+    selector, _, out = play(50, world)
     assert out[-1]
-    _go_on(selector, range(51, 90), not_learnt)
+    _go_on(selector, range(51, 90), world)
 
 
 def _go_on(selector: SoundCycle, slots: range, change: Change) -> None:

@@ -17,6 +17,7 @@ from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
+from fedelect.selectors.readings import FORGET, LEVEL_STEP, read_losses, read_updates
 from fedelect.selectors.two_kinds import flawed_probability, score
 from fedelect.selectors.witnesses import (
     Mask,
@@ -64,18 +65,10 @@ FEW_GAINLESS = 0.1
 TRIED = 0.25
 """Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
 
-_FORGET = 0.9  # weight that readings keep with each new one of the same client
-_LOSS_STEP = 0.6  # weight of a new loss
-_LEVEL_STEP = 0.3  # weight of a new opinion in a client's level, and of a slot in what is usual
-_LEAST_LOSS = 1e-3
-_LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
 _LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
 _LEAST_DRIFT = 0.2  # of an opinion
 _LARGEST_GAIN = 3.0  # in units of what is usual; one absurd opinion decides nothing
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
-_SILENT = 4.0  # largest log ratio of lengths of updates
-_WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
-_RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -104,6 +97,7 @@ class SoundCycle(AbstractSelector):
         "learnt": math.nan,  # what its log loss has fallen by, in units of what the level has fallen by
         "gains": 0.0,  # weight of the readings in `gain`
         "gain": 0.0,  # in units of what members usually gain at that time
+        "last_gain": 0.0,  # the last one of these readings
         "after": 0.0,  # opinion after its own training, minus the mean of all; weight as for `gain`
         "updates": 0.0,  # weight of the readings in `cosine` and `length`
         "cosine": 0.0,
@@ -146,9 +140,9 @@ class SoundCycle(AbstractSelector):
         assert feedback.opinions is not None
         change = self._read_opinions(members, feedback.opinions)
         if feedback.loss is not None:
-            self._read_losses(members, feedback.loss)
+            self._loss_level = read_losses(self.arrays, members, feedback.loss, level=self._loss_level)
         if feedback.updates is not None:
-            self._read_updates(members, feedback.updates)
+            read_updates(self.arrays, members, feedback.updates)
         self.arrays["trained"][members] += 1.0
         cohorts = [*self._cohorts, list(selection.cohort)][-MEMORY - 1 :]
         changes = [*self._changes, change][-MEMORY - 1 :]
@@ -186,7 +180,9 @@ class SoundCycle(AbstractSelector):
         repaid = arrays["owed"][members] > 0.0
         arrays["owed"][members[repaid]] -= 1.0
         arrays["turn"][members[~repaid]] = 1.0
-        arrays["pause"][probed] = np.minimum(2.0 * arrays["pause"][probed], LONGEST_PAUSE)
+        longer = np.minimum(2.0 * arrays["pause"][probed], LONGEST_PAUSE)
+        gains = (arrays["gainless"][probed] > 0.0) & (arrays["last_gain"][probed] > 0.0)
+        arrays["pause"][probed] = np.where(gains, GAINLESS_PAUSE, longer)
         arrays["wait"][probed] = arrays["pause"][probed]
 
     def _shuffle(self, clients: Ints, slot: int, purpose: str) -> Ints:
@@ -213,10 +209,11 @@ class SoundCycle(AbstractSelector):
         gains = self._standardise(gains[~np.isnan(gains)])
         after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
         for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
-            arrays[name][known] = _FORGET * arrays[name][known] + values
+            arrays[name][known] = FORGET * arrays[name][known] + values
+        arrays["last_gain"][known] = gains
         relative[members] = math.nan
         for name, values in (("level", opinions), ("own", relative)):
-            step = np.where(np.isnan(arrays[name]), 1.0, _LEVEL_STEP)
+            step = np.where(np.isnan(arrays[name]), 1.0, LEVEL_STEP)
             self._update_known(name, step * values + (1.0 - step) * np.nan_to_num(arrays[name]))
         self._update_known("opinion", opinions)
         return change
@@ -226,50 +223,8 @@ class SoundCycle(AbstractSelector):
         if gains.size:
             usual = float(np.median(np.abs(gains)))
             before = usual if math.isnan(self._usual_gain) else self._usual_gain
-            self._usual_gain = before + _LEVEL_STEP * (usual - before)
+            self._usual_gain = before + LEVEL_STEP * (usual - before)
         return np.clip(gains / max(self._usual_gain, _LEAST_GAIN), -_LARGEST_GAIN, _LARGEST_GAIN)
-
-    def _read_losses(self, members: Ints, losses: Floats) -> None:
-        """Read the members' losses against those of all that report, so that time and drift do not matter."""
-        members = members[~np.isnan(losses[members])]
-        if not members.size:
-            return
-        logs = np.log(np.maximum(losses, _LEAST_LOSS))
-        median = float(np.nanmedian(logs))
-        level = median if math.isnan(self._loss_level) else self._loss_level
-        self._loss_level = level = level + _LEVEL_STEP * (median - level)
-        arrays, now = self.arrays, logs[members]
-        new = arrays["losses"][members] == 0.0
-        for name, values in (("first_loss", now), ("first_level", level)):
-            arrays[name][members] = np.where(new, values, arrays[name][members])
-        for name, values in (("loss", now), ("height", now - median)):
-            before = np.where(new, values, arrays[name][members])
-            arrays[name][members] = before + _LOSS_STEP * (values - before)
-        fallen = arrays["first_level"][members] - max(level, median)
-        known = fallen > _LEAST_FALL  # not while the model has learnt little, or after a drift
-        told = members[known]
-        arrays["learnt"][told] = (arrays["first_loss"][told] - arrays["loss"][told]) / fallen[known]
-        arrays["losses"][members] += 1.0
-
-    def _read_updates(self, members: Ints, updates: Floats) -> None:
-        members = members[~np.isnan(updates[members, 0])]
-        if members.size < 3:
-            return
-        rows = updates[members]
-        lengths = np.linalg.norm(rows, axis=1)
-        if not lengths.any():
-            return
-        returned = lengths <= _RETURNED * lengths.max()
-        usual = np.quantile(lengths[~returned], 0.5, method="lower")
-        silent = returned | (lengths <= _WORTHLESS * usual)
-        self.arrays["silent"][members] = np.where(silent, self.arrays["silent"][members] + 1.0, 0.0)
-        units = rows / np.maximum(lengths, 1e-300)[:, None]
-        others = units.sum(axis=0) - units
-        cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
-        logs = np.log(np.maximum(lengths, 1e-6 * lengths.max()))
-        ratios = np.clip(logs - np.median(logs[~silent]), -_SILENT, _SILENT)
-        for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
-            self.arrays[name][members] = _FORGET * self.arrays[name][members] + values
 
     def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
         """Leave out the suspects if the witnesses say so, and those whose updates are worthless; let others return."""
@@ -315,16 +270,17 @@ class SoundCycle(AbstractSelector):
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
         named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
-        kept = out & (points + max(gains, 0) >= KEPT)  # what they gained before they were left out does not acquit
+        # What they gained before they were left out does not acquit, and what made them gainless is not counted twice.
+        kept = out & (arrays["gainless"] == 0.0) & (points + max(gains, 0) >= KEPT)
         convicted: Mask = named & (kept | (points + gains >= CONVICTED))
         return convicted
 
     def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
         """(N,) the clients whose training gains nothing, where no losses come, which are better witnesses."""
         arrays = self.arrays
-        if arrays["losses"].any():
-            return np.zeros(self.clients, dtype=np.bool_)
         known = arrays["gains"] > 0.0
+        if arrays["losses"].any() or not known.any():
+            return np.zeros(self.clients, dtype=np.bool_)
         effects = member_effects(cohorts, np.array(changes), clients=self.clients)
         odds = np.where(known & (arrays["pardon"] == 0.0), gainless_odds(arrays["gain"], effects, known), -math.inf)
         most = int(MOST_GAINLESS * self.clients)
@@ -333,9 +289,11 @@ class SoundCycle(AbstractSelector):
 
     def _has_drifted(self) -> bool:
         """Whether the opinions outside fell in this slot by far more than they usually move."""
-        changes = np.array(self._changes)
-        usual = float(np.nanmedian(np.abs(changes)))
-        return bool(changes[-1] < -max(DRIFT * usual, _LEAST_DRIFT))
+        change = self._changes[-1]
+        if math.isnan(change):
+            return False
+        usual = float(np.nanmedian(np.abs(self._changes)))
+        return bool(change < -max(DRIFT * usual, _LEAST_DRIFT))
 
     def _begin_trial(self, slot: int) -> None:
         """Put the most suspicious clients on trial, or those whose time out is over."""
@@ -396,8 +354,8 @@ class SoundCycle(AbstractSelector):
     def _may_judge(self, slot: int) -> bool:
         """Whether it is late enough for a verdict, and most clients have trained twice."""
         trained = self.arrays["trained"]
-        twice = np.count_nonzero(trained >= 2.0)
-        return slot >= FIRST_VERDICT and twice >= max(4.0, 0.7 * np.count_nonzero(trained))
+        twice = int(np.count_nonzero(trained >= 2.0))
+        return slot >= FIRST_VERDICT and twice >= max(4.0, 0.7 * int(np.count_nonzero(trained)))
 
     def _read_channels(self, slot: int) -> tuple[Floats, NDArray[np.bool_]] | None:
         """(C, N) scores and which are known; None as long as too few clients have trained twice."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedelect.selectors.two_kinds import score
 from fedelect.vocabulary import Floats
 
-PRIOR = 0.3
+PRIOR = 0.1
 """Probability that a client's training gains nothing, before anything is known of it."""
 
 GAIN_WEIGHT, EFFECT_WEIGHT = 0.7, 0.5

@@ -1,0 +1,87 @@
+"""What `SoundCycle` reads of the losses and updates of a slot, smoothed for each client.
+
+`arrays` are those that `SoundCycle` declares, (N,) each, and are changed in place; `members` are the clients that
+trained.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedelect.vocabulary import Floats, Ints
+
+FORGET = 0.9
+"""Weight that readings keep with each new one of the same client."""
+
+LEVEL_STEP = 0.3
+"""Weight of a new opinion in a client's level, and of a slot in what is usual."""
+
+_LOSS_STEP = 0.6  # weight of a new loss
+_LEAST_LOSS = 1e-3
+_LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
+_SILENT = 4.0  # largest log ratio of lengths of updates
+_WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
+_RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
+
+
+def read_losses(arrays: Mapping[str, Floats], members: Ints, losses: Floats, *, level: float) -> float:
+    """Read the members' losses against those of all that report, so that time and drift do not matter.
+
+    Args:
+        arrays: Changed in place.
+        members: The cohort.
+        losses: (N,) nan where none was reported.
+        level: Median log loss of all that report, smoothed; nan at first.
+
+    Returns:
+        The new level.
+    """
+    members = members[~np.isnan(losses[members])]
+    if not members.size:
+        return level
+    logs = np.log(np.maximum(losses, _LEAST_LOSS))
+    median = float(np.nanmedian(logs))
+    level = median if math.isnan(level) else level
+    level += LEVEL_STEP * (median - level)
+    now = logs[members]
+    new = arrays["losses"][members] == 0.0
+    for name, first in (("first_loss", now), ("first_level", level)):
+        arrays[name][members] = np.where(new, first, arrays[name][members])
+    for name, values in (("loss", now), ("height", now - median)):
+        before = np.where(new, values, arrays[name][members])
+        arrays[name][members] = before + _LOSS_STEP * (values - before)
+    fallen = arrays["first_level"][members] - max(level, median)
+    known = fallen > _LEAST_FALL  # not while the model has learnt little, or after a drift
+    told = members[known]
+    arrays["learnt"][told] = (arrays["first_loss"][told] - arrays["loss"][told]) / fallen[known]
+    arrays["losses"][members] += 1.0
+    return level
+
+
+def read_updates(arrays: Mapping[str, Floats], members: Ints, updates: Floats) -> None:
+    """Read direction and length of the members' updates against those of the other members.
+
+    Args:
+        arrays: Changed in place.
+        members: The cohort.
+        updates: (N, 64) projected updates, nan where none arrived.
+    """
+    members = members[~np.isnan(updates[members, 0])]
+    if members.size < 3:
+        return
+    rows = updates[members]
+    lengths = np.linalg.norm(rows, axis=1)
+    if not lengths.any():
+        return
+    returned = lengths <= _RETURNED * lengths.max()
+    usual = np.quantile(lengths[~returned], 0.5, method="lower")
+    silent = returned | (lengths <= _WORTHLESS * usual)
+    arrays["silent"][members] = np.where(silent, arrays["silent"][members] + 1.0, 0.0)
+    units = rows / np.maximum(lengths, 1e-300)[:, None]
+    others = units.sum(axis=0) - units
+    cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
+    logs = np.log(np.maximum(lengths, 1e-6 * lengths.max()))
+    ratios = np.clip(logs - np.median(logs[~silent]), -_SILENT, _SILENT)
+    for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
+        arrays[name][members] = FORGET * arrays[name][members] + values
