@@ -284,7 +284,7 @@ def test_clients_whose_training_gains_nothing_are_left_out_by_opinions_alone() -
         assert all(set(now) <= set(np.flatnonzero(MINORITY).tolist()) for now in out)
         assert max(map(len, out[:33])) >= 2  # no trial could have ended by then
         late = counts(cohorts[30:])
-        assert late[MINORITY].mean() < 0.4 * late[~MINORITY].mean() and np.ptp(late[~MINORITY]) <= 2
+        assert late[MINORITY].mean() < 0.4 * late[~MINORITY].mean() and np.ptp(late[~MINORITY]) <= 4
         assert (late[MINORITY] > 0).all()  # they train again now and then
 
 
