@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.api import OLS  # an independent implementation
 
+from fedelect.rules import unpack
 from fedelect.seeds import stream
 from fedelect.selectors.crossover import (
     LONGEST_BLOCK,
@@ -72,6 +73,22 @@ def test_members_and_what_they_say_do_not_count() -> None:
         opinions[members] = 1.0
         trials[1].read(members, opinions)
     assert trials[0].state() == trials[1].state()
+
+
+@pytest.mark.parametrize("unknown", [0, 5, N])
+def test_who_is_asked_does_not_move_the_average_of_a_model_that_stays(unknown: int) -> None:
+    """References are relative; those of clients that were never asked are filled in on the same scale."""
+    own = 0.2 * stream(4, "own").standard_normal(N)
+    reference = own.copy()
+    reference[:unknown] = np.nan
+    trial = CrossoverTrial(GROUP, reference, start=1, cycle=BLOCK)
+    for slot in range(1, 30):
+        opinions = np.full(N, np.nan)
+        asked = stream(4, "asked", slot).choice(N, 8, replace=False)
+        opinions[asked] = 0.5 + own[asked]
+        trial.read(np.arange(K), opinions)
+    means = trial.state()["means"]
+    assert unpack(means, "<f8", size=29, what="means")[1:] == pytest.approx(0.5 if unknown < N else 0.0)
 
 
 def test_the_group_sits_out_every_other_block_beginning_with_the_first() -> None:

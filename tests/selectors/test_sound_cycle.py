@@ -170,7 +170,7 @@ def test_clients_whose_flaw_is_mended_return_one_by_one() -> None:
         if slot <= 40:
             not_learnt(slot, cohort, told)
 
-    _, _, out = play(300, mended)
+    _, _, out = play(420, mended)
     assert set(np.flatnonzero(MINORITY).tolist()) <= set(out[39])
     assert len(out[-1]) <= 2  # pauses grow, and new readings must outweigh the old ones
 
@@ -338,6 +338,22 @@ def test_odds_of_a_gainless_client_are_those_of_a_literal_count() -> None:
         for n in range(5)
     ]
     assert gainless_odds(gain, effects, known) == pytest.approx(expected)
+
+
+def test_those_not_convicted_have_equal_turns_beside_those_left_out() -> None:
+    """A member that is left out in the slot in which it trained ends no cycle, and waits as long as it should."""
+    _, cohorts, out = play(120, gainless)
+    left_out = {client for now in out for client in now}
+    assert left_out and left_out <= set(np.flatnonzero(MINORITY).tolist())
+    assert np.ptp(counts(cohorts)[~MINORITY]) <= 2
+
+
+def test_one_client_that_tells_a_loss_does_not_silence_the_verdict_by_gains() -> None:
+    def one_loss(slot: int, cohort: list[int], told: Told) -> None:
+        gainless(slot, cohort, told)
+        told["loss"][0] = 1.0 if 0 in cohort else np.nan
+
+    assert any(play(60, one_loss)[2])
 
 
 def test_a_trial_ends_without_a_verdict_when_the_opinions_of_all_collapse() -> None:

@@ -41,8 +41,8 @@ class CrossoverTrial:
 
     Args:
         group: (N,) the clients on trial.
-        reference: (N,) level of opinion of each client at the start, in slots in which it does not train; nan where
-            none is known.
+        reference: (N,) level of opinion of each client at the start, in slots in which it does not train, less what
+            all have in common; nan where none is known.
         start: First slot.
         cycle: Slots in which every client trains once; a block is as long, within limits.
     """
@@ -66,11 +66,12 @@ class CrossoverTrial:
         """
         outside = opinions.copy()
         outside[members] = math.nan
-        self._reference = np.where(np.isnan(self._reference), outside, self._reference)
         changes = outside - self._reference
         known = changes[~np.isnan(changes)]
+        common = float(known.mean()) if known.size else 0.0
+        self._reference = np.where(np.isnan(self._reference), outside - common, self._reference)
         self._shares.append(float(self.group[members].mean()))
-        self._means.append(float(known.mean()) if known.size else math.nan)
+        self._means.append(math.nan if np.isnan(outside).all() else common)
 
     def judge(self, slot: int) -> Outcome:
         """Judge at the end of a block.

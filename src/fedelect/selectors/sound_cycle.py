@@ -146,8 +146,8 @@ class SoundCycle(AbstractSelector):
         self.arrays["trained"][members] += 1.0
         cohorts = [*self._cohorts, list(selection.cohort)][-MEMORY - 1 :]
         changes = [*self._changes, change][-MEMORY - 1 :]
-        self._judge(selection.slot, cohorts, changes)
         self._take_turns(members, selection.slot)
+        self._judge(selection.slot, cohorts, changes)
         self._cohorts, self._changes = cohorts, changes
         if self._trial is not None and self._has_drifted():
             self._trial = None  # the drift would be blamed on the group, or credited to it
@@ -236,15 +236,15 @@ class SoundCycle(AbstractSelector):
         if misses_training(arrays, out & (arrays["silent"] < 2.0)):
             arrays["pardon"][out] = PARDON
         convicted = self._convict(slot, cohorts, changes) | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
-        if self._may_judge(slot):
-            arrays["gainless"] = self._find_gainless(cohorts, changes).astype(np.float64)
-        gainless = (arrays["gainless"] > 0.0) & ~convicted
+        gainless = self._find_gainless(cohorts, changes) if self._may_judge(slot) else arrays["gainless"] > 0.0
+        gainless &= ~convicted
+        arrays["gainless"] = gainless.astype(np.float64)
         if (convicted & ~out).any():
             self._trial = None  # its group has changed
         convicted |= gainless
         new, freed = convicted & ~out, out & ~convicted
-        if new.any() and not out.any():
-            arrays["level_before"] = arrays["level"].copy()
+        if new.any():
+            arrays["level_before"] = np.where(out & convicted, arrays["level_before"], arrays["level"])
         arrays["pause"][new] = arrays["wait"][new] = np.where(gainless[new], GAINLESS_PAUSE, PAUSE)
         arrays["turn"][new], arrays["owed"][new] = 1.0, 0.0
         arrays["wait"][freed] = 0.0
@@ -279,7 +279,7 @@ class SoundCycle(AbstractSelector):
         """(N,) the clients whose training gains nothing, where no losses come, which are better witnesses."""
         arrays = self.arrays
         known = arrays["gains"] > 0.0
-        if arrays["losses"].any() or not known.any():
+        if self._hears_losses() or not known.any():
             return np.zeros(self.clients, dtype=np.bool_)
         effects = member_effects(cohorts, np.array(changes), clients=self.clients)
         odds = np.where(known & (arrays["pardon"] == 0.0), gainless_odds(arrays["gain"], effects, known), -math.inf)
@@ -315,7 +315,7 @@ class SoundCycle(AbstractSelector):
         by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0) & ~gainless
         if slot < self._next_trial or by_points.any() or np.count_nonzero(gainless) > FEW_GAINLESS * self.clients:
             return None
-        if arrays["losses"].any():  # which are better witnesses
+        if self._hears_losses():  # which are better witnesses
             return None
         channels = self._read_channels(slot)
         if channels is None:
@@ -350,6 +350,12 @@ class SoundCycle(AbstractSelector):
             arrays["rest"][group] = _TRIAL_REST
             self._next_trial = slot + 1 + (2 ** min(self._acquittals, _LONGEST_REST) - 1) * trial.block
             self._acquittals += 1
+
+    def _hears_losses(self) -> bool:
+        """Whether most clients that trained twice reported their losses."""
+        twice = self.arrays["trained"] >= 2.0
+        heard = int(np.count_nonzero(twice & (self.arrays["losses"] >= 2.0)))
+        return 2 * heard >= max(1, int(np.count_nonzero(twice)))
 
     def _may_judge(self, slot: int) -> bool:
         """Whether it is late enough for a verdict, and most clients have trained twice."""
