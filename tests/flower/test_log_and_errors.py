@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from flwr.app import Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -18,6 +19,7 @@ from tests.flower.test_time_limits import silence
 from fedelect.errors import AvailabilityError, ConfigurationError, RunError
 from fedelect.flower import GoalDirected, legacy
 from fedelect.flower.exchange import describe_error
+from fedelect.flower.opinions import Survey, refuse_broken_opinion
 from fedelect.records import SlotRecord, read_run
 from fedelect.selectors import FixedCohort, RandomCohort, RoundRobin
 
@@ -117,6 +119,11 @@ def test_a_metric_outside_the_range_is_named_with_a_value(tmp_path: Path) -> Non
     answer_evaluations(grid, RecordDict({"metrics": MetricRecord({"accuracy": 36.6228, "num-examples": 9})}))
     with pytest.raises(ConfigurationError, match=r"no metric is plainly it; not in \[0, 1\] is accuracy \(as 36.62\)"):
         directed(tmp_path / "run").start(grid, initial_arrays(), num_rounds=2)
+
+
+def test_one_odd_reply_alone_does_not_stop_the_run_as_a_broken_function() -> None:
+    broken = Survey(opinions=np.full(N, np.nan), noise=np.zeros(N), rejected={0: "its reply cannot be read: KeyError"})
+    refuse_broken_opinion(broken, {0: Message(content=RecordDict(), dst_node_id=1, message_type="evaluate")})
 
 
 def test_a_function_that_raises_for_all_replies_stops_the_run_after_the_first_survey(tmp_path: Path) -> None:

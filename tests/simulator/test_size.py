@@ -120,6 +120,10 @@ def test_a_long_list_of_numbers_is_no_long_key() -> None:
         parse_scenario("x = [" + "0.5, 1.5," * 5000 + "]")
 
 
+def test_dotted_words_in_a_value_are_no_long_key() -> None:
+    assert parse_scenario('name = "' + "w." * 60 + '"').name == "w." * 60
+
+
 def test_a_number_of_thousands_of_digits_is_refused_in_a_sentence() -> None:
     with pytest.raises(ConfigurationError, match=r"the scenario cannot be read: .*digits"):
         parse_scenario("clients = " + "9" * 5000)

@@ -155,9 +155,9 @@ _UNREADABLE = "its reply cannot be read: "
 
 
 def refuse_broken_opinion(survey: Survey, replies: Mapping[ClientId, Message]) -> None:
-    """Raise ConfigurationError if the user's function of a reply raised for each of the replies."""
+    """Raise ConfigurationError if the user's function of a reply raised for each of the replies; one may be odd."""
     reasons = list(survey.rejected.values())
-    if not replies or len(reasons) < len(replies) or not all(reason.startswith(_UNREADABLE) for reason in reasons):
+    if len(replies) < 2 or len(reasons) < len(replies) or not all(reason.startswith(_UNREADABLE) for reason in reasons):
         return
     content = next(iter(replies.values())).content
     held = "; ".join(f"{name!r} with {', '.join(record) or 'nothing'}" for name, record in content.items())

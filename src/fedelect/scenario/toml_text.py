@@ -20,7 +20,7 @@ LARGEST_TEXT = 10_000_000
 """Characters of the longest text that is read as a scenario."""
 
 _WIDTH = 100
-_LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]+[ \t]*\.[ \t]*){50}""")
+_LONG_KEY = re.compile(r"""(?m)(?:^|[\[{,])[ \t]*+(?:["'\w-]++[ \t]*+\.[ \t]*+){50}""")  # possessive: in linear time
 _TOO_DEEP = "the scenario is nested too deeply; a scenario has tables of keys, no more"
 
 
