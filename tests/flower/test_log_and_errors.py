@@ -3,7 +3,8 @@
 import logging
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -122,8 +123,12 @@ def test_a_metric_outside_the_range_is_named_with_a_value(tmp_path: Path) -> Non
 
 
 def test_one_odd_reply_alone_does_not_stop_the_run_as_a_broken_function() -> None:
-    broken = Survey(opinions=np.full(N, np.nan), noise=np.zeros(N), rejected={0: "its reply cannot be read: KeyError"})
-    refuse_broken_opinion(broken, {0: Message(content=RecordDict(), dst_node_id=1, message_type="evaluate")})
+    reason, reply = "its reply cannot be read: KeyError", cast(Any, SimpleNamespace(content=RecordDict()))
+    survey = Survey(opinions=np.full(N, np.nan), noise=np.zeros(N), rejected={0: reason})
+    refuse_broken_opinion(survey, {0: reply})
+    survey.rejected[1] = reason
+    with pytest.raises(ConfigurationError, match="likewise for every other reply"):
+        refuse_broken_opinion(survey, {0: reply, 1: reply})
 
 
 def test_a_function_that_raises_for_all_replies_stops_the_run_after_the_first_survey(tmp_path: Path) -> None:
