@@ -243,8 +243,8 @@ class SoundCycle(AbstractSelector):
             self._trial = None  # its group has changed
         convicted |= gainless
         new, freed = convicted & ~out, out & ~convicted
-        if new.any():
-            arrays["level_before"] = np.where(out & convicted, arrays["level_before"], arrays["level"])
+        if new.any() and not out.any():
+            arrays["level_before"] = arrays["level"].copy()
         arrays["pause"][new] = arrays["wait"][new] = np.where(gainless[new], GAINLESS_PAUSE, PAUSE)
         arrays["turn"][new], arrays["owed"][new] = 1.0, 0.0
         arrays["wait"][freed] = 0.0
