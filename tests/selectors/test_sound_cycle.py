@@ -170,7 +170,7 @@ def test_clients_whose_flaw_is_mended_return_one_by_one() -> None:
         if slot <= 40:
             not_learnt(slot, cohort, told)
 
-    _, _, out = play(420, mended)
+    _, _, out = play(650, mended)
     assert set(np.flatnonzero(MINORITY).tolist()) <= set(out[39])
     assert len(out[-1]) <= 2  # pauses grow, and new readings must outweigh the old ones
 

@@ -41,11 +41,11 @@ CONVICTED, KEPT = 2, 1
 CLEARED = 6.0
 """Own gain, in deviations above the others, at which a client is never left out."""
 
-PAUSE, LONGEST_PAUSE, PARDON = 8.0, 32.0, 8.0
+PAUSE, LONGEST_PAUSE, PARDON = 16.0, 32.0, 8.0
 """Cycles that a client is left out at first and at most (the pause doubles), and cycles for which it is acquitted."""
 
-GAINLESS_PAUSE = 3.0
-"""Cycles that a client whose training gains nothing is left out at first: one reading more may change that."""
+BANNED_PAUSE, GAINLESS_PAUSE = 8.0, 3.0
+"""Cycles left out at first after a trial, and where training gains nothing: one reading more may change that."""
 
 MOST_GAINLESS = 0.45
 """Largest share of the clients that is left out because their training gains nothing."""
@@ -342,7 +342,7 @@ class SoundCycle(AbstractSelector):
         if outcome == "harmful":
             for name, value in (("banned", 1.0), ("out", 1.0), ("turn", 1.0), ("owed", 0.0)):
                 arrays[name][group] = value
-            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], PAUSE, LONGEST_PAUSE)
+            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], BANNED_PAUSE, LONGEST_PAUSE)
             arrays["wait"][group] = arrays["pause"][group]
             self._acquittals, self._next_trial = 0, slot + 1
         else:
