@@ -1,5 +1,6 @@
 """SoundCycle in small made-up worlds: who is left out, who is not, and who returns."""
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -187,6 +188,23 @@ def test_those_whose_opinion_falls_when_they_are_left_out_are_acquitted() -> Non
     assert any(not now for now in out[30:45])
 
 
+def test_those_left_out_stay_out_if_their_opinions_fall_by_less_than_all_others_rose_since_anybody_was() -> None:
+    def swapped(slot: int, cohort: list[int], told: Told) -> None:
+        """Client 4 is flawed from slot 25 on; after slot 50 the model unlearns the minority's own, wrong, tests."""
+        not_learnt(slot, cohort, told)
+        if slot < 25 and 4 in cohort:
+            told["loss"][4], told["opinions"][4] = (
+                signals(slot, cohort)["loss"][4],
+                signals(slot, cohort)["opinions"][4],
+            )
+        if slot > 50:
+            told["opinions"][MINORITY] -= 0.4
+
+    _, _, out = play(75, swapped)
+    assert len(out[24]) == 4 and 4 in out[49]
+    assert all(len(now) >= 4 for now in out[24:])
+
+
 def test_free_riders_and_flippers_are_found_by_their_updates() -> None:
     def silent(slot: int, cohort: list[int], told: Told) -> None:
         for client in cohort:
@@ -294,6 +312,17 @@ def test_clients_that_gain_again_are_back_after_a_pause() -> None:
 
     _, _, out = play(160, mended)
     assert len(out[29]) >= 2 and not out[-1]
+
+
+def test_a_good_reading_makes_the_pause_short_again() -> None:
+    def mended(slot: int, cohort: list[int], told: Told) -> None:
+        (gainless if slot <= 60 else no_losses)(slot, cohort, told)
+
+    shortened = False
+    for before, after in itertools.pairwise(play(slots, mended, seed=0)[0] for slots in range(76, 90)):
+        waiting = sorted(set(before.left_out) & set(after.left_out))
+        shortened |= bool((after.arrays["pause"] < before.arrays["pause"])[waiting].any())
+    assert shortened
 
 
 @pytest.mark.parametrize("world", [hard, rare])
