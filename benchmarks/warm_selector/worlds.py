@@ -21,7 +21,7 @@ UNSEEN_SEED's were played only when the present version was settled."""
 DESIGN_TRIALS, REPORT_TRIALS = 5, 20
 
 
-def _scaled(name: str) -> Dataset:
+def load_scaled(name: str) -> Dataset:
     """Load a data set of images with pixels from 0 to 1, or the digits as they are."""
     data = load_dataset(name)
     if name == "digits":
@@ -33,7 +33,7 @@ def _scaled(name: str) -> Dataset:
 
 def _deal_rare(name: str, clients: int, holders: int, classes: tuple[int, ...]) -> Dataset:
     """Deal the data: the first `holders` clients hold these classes and nothing else, the rest share the others."""
-    data = _scaled(name)
+    data = load_scaled(name)
 
     def owners(labels: Ints, part: str) -> Ints:
         order = stream(DESIGN_SEED, "rare design", part).permutation(labels.size)
@@ -66,7 +66,7 @@ _FASHION = {
     "model": {"step": 2e-2, "epochs": 2, "batch": 20},
 }
 
-_fashion = functools.partial(_scaled, "fashion-mnist")
+_fashion = functools.partial(load_scaled, "fashion-mnist")
 
 DESIGN = (
     UserWorld(
