@@ -1,8 +1,10 @@
 """PyTorch modules through the engine's seam: the same numbers as references, alone or together, on both paths."""
 
+import gc
 import pickle
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +28,7 @@ from fedelect.federation.torch.dense import DenseStack, batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
 from fedelect.federation.torch.local_training import LocalTraining
 from fedelect.federation.torch.network import Network, load_factory
-from fedelect.federation.torch.shares import make_products, pad, padded_width
+from fedelect.federation.torch.shares import DataTensors, make_products, pad, padded_width
 from fedelect.records import RunRecords, read_run, sorted_records
 from fedelect.scenario import (
     ChannelConfig,
@@ -294,6 +296,41 @@ def test_equal_jobs_are_trained_once_and_different_ones_are_not_confused() -> No
     assert results[0] is results[1] is results[2]
     assert len({result.model.tobytes() for result in results}) == 4
     assert not results[0].model.flags.writeable
+
+
+def test_worlds_that_take_turns_are_prepared_once_and_forgotten_with_their_scenario(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[weakref.ref[Scenario]] = []
+
+    class Counted(DataTensors):
+        def __init__(self, scenario: Scenario, network: Network) -> None:
+            built.append(weakref.ref(scenario))
+            super().__init__(scenario, network)
+
+    monkeypatch.setattr("fedelect.federation.torch.engine.DataTensors", Counted)
+    engine, scenarios = TorchEngine(), [world(seed=seed) for seed in (1, 2)]
+    for slot in (1, 2, 3):
+        for scenario in scenarios:
+            trained = engine.train(scenario, jobs((slot,)))
+            list(engine.scores(scenario, [result.model for result in trained]))
+    assert [one() for one in built] == scenarios
+    scenarios.clear()
+    del scenario, trained
+    gc.collect()
+    assert [one() for one in built] == [None, None]
+
+
+def test_products_beyond_the_limit_are_computed_again_to_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios = [world(seed=seed) for seed in (1, 2)]
+    engine, small = TorchEngine(), TorchEngine()
+    kept = [engine.train(scenario, jobs((slot,))) for slot in (1, 2) for scenario in scenarios]
+    assert sum(one.products_bytes for one in engine._data.values()) > 0
+    monkeypatch.setattr("fedelect.federation.torch.engine.PRODUCTS_LIMIT", 0)
+    again = [small.train(scenario, jobs((slot,))) for slot in (1, 2) for scenario in scenarios]
+    assert [one.products_bytes > 0 for one in small._data.values()] == [False, True]
+    for ours, theirs in zip(kept, again, strict=True):
+        assert [one.model.tobytes() for one in ours] == [one.model.tobytes() for one in theirs]
 
 
 def test_when_nothing_arrives_the_start_model_stays() -> None:

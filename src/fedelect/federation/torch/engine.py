@@ -12,6 +12,7 @@ same loop elsewhere (see `layers`); the two agree to rounding, not to the bit.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import UNSET
@@ -44,7 +45,7 @@ from fedelect.federation.torch.dense import ROWS, DenseStack
 from fedelect.federation.torch.layers import hasten, repeats
 from fedelect.federation.torch.local_training import plan_local_training, train_one_by_one
 from fedelect.federation.torch.network import Network, build_network, keep_freed_memory, quiet_torch
-from fedelect.federation.torch.shares import DataTensors
+from fedelect.federation.torch.shares import PRODUCTS_LIMIT, DataTensors
 
 SCORED_AT_ONCE = 512
 """Test inputs that go through the module at a time, on the path "loop"."""
@@ -75,8 +76,9 @@ class TorchEngine:
         self._device = _device(device)
         self._networks: dict[_Key, tuple[Network, Model]] = {}
         self._stacks: dict[_Key, DenseStack | None] = {}
-        self._tried: tuple[Scenario, DenseStack | None] | None = None
-        self._data: tuple[Scenario, DataTensors] | None = None
+        self._data: WeakKeyDictionary[Scenario, DataTensors] = WeakKeyDictionary()
+        self._repeats: WeakKeyDictionary[Scenario, bool] = WeakKeyDictionary()
+        self._last: DataTensors | None = None
         keep_freed_memory()
 
     def __reduce__(self) -> tuple[type["TorchEngine"], tuple[TrainingPath, str]]:
@@ -246,20 +248,25 @@ class TorchEngine:
 
     def _stack(self, scenario: Scenario) -> DenseStack | None:
         """What trains the scenario's models in stacks, if they can be."""
-        if self._tried is None or self._tried[0] is not scenario:
-            network, _ = self._network(scenario)
-            stack = self._stacks.get(key := _key(scenario))
-            if stack is not None and not repeats(stack, network, key[0], self._tensors(scenario), *key[2:]):
-                stack = None
-            self._tried = (scenario, stack)
-        return self._tried[1]
+        network, _ = self._network(scenario)
+        stack = self._stacks.get(key := _key(scenario))
+        if stack is None:
+            return None
+        if scenario not in self._repeats:
+            self._repeats[scenario] = repeats(stack, network, key[0], self._tensors(scenario), *key[2:])
+        return stack if self._repeats[scenario] else None
 
     def _tensors(self, scenario: Scenario) -> DataTensors:
-        """The scenario's data as tensors; those of the last scenario asked for are kept."""
-        if self._data is None or self._data[0] is not scenario:
+        """The scenario's data as tensors, kept as long as the scenario is: trials take turns, each with its own."""
+        if scenario not in self._data:
             with quiet_torch(self._device):
-                self._data = (scenario, DataTensors(scenario, self._network(scenario)[0]))
-        return self._data[1]
+                self._data[scenario] = DataTensors(scenario, self._network(scenario)[0])
+        data, last = self._data[scenario], self._last
+        held = sum(one.products_bytes for one in self._data.values())
+        if last is not None and last is not data and held > PRODUCTS_LIMIT:
+            last.forget_products()
+        self._last = data
+        return data
 
 
 def _device(name: str) -> torch.device:

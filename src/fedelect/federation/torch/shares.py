@@ -47,6 +47,8 @@ def make_products(inputs: Tensor, sizes: Sequence[int], epochs: int) -> Tensor |
 class DataTensors:
     """The data of all clients of a scenario as tensors on the network's device, through its leading layers.
 
+    It does not hold the scenario, so that it can be kept for as long as the scenario is in use.
+
     Attributes:
         inputs: (sum of D, ...) training inputs, client after client.
         labels: (sum of D,).
@@ -56,10 +58,12 @@ class DataTensors:
     """
 
     def __init__(self, scenario: Scenario, network: Network) -> None:
-        self._scenario, self._network = scenario, network
+        self._network = network
+        self._sizes, self._epochs = scenario.sizes.tolist(), scenario.config.model.epochs
+        self._global_test_inputs, self._validation_inputs = scenario.global_test_inputs, scenario.validation_inputs
         self.inputs = self.as_inputs(np.concatenate(scenario.train_inputs))
         self.labels = torch.tensor(np.concatenate(scenario.train_labels), device=network.flat.device)
-        self.starts = [0, *np.cumsum(scenario.sizes).tolist()]
+        self.starts = [0, *np.cumsum(self._sizes).tolist()]
         self.test_inputs = self.as_inputs(np.concatenate(scenario.test_inputs))
         self.test_sizes = [len(labels) for labels in scenario.test_labels]
         self._test_starts = np.cumsum([0, *self.test_sizes])
@@ -78,17 +82,27 @@ class DataTensors:
     @cached_property
     def products(self) -> Tensor | None:
         """(N, S, S) room for G = X X' + 1 of each client's training samples, for `DenseStack`; see `make_products`."""
-        return make_products(self.inputs, self._scenario.sizes.tolist(), self._scenario.config.model.epochs)
+        return make_products(self.inputs, self._sizes, self._epochs)
+
+    @property
+    def products_bytes(self) -> int:
+        """Bytes that the products take now."""
+        products = self.__dict__.get("products")
+        return 0 if products is None else products.nbytes
+
+    def forget_products(self) -> None:
+        """Free the products; they are computed again, to the same bits, when they are needed."""
+        self.__dict__.pop("products", None)
 
     @cached_property
     def global_test_inputs(self) -> Tensor:
         """(M, ...) clean test inputs of all clients."""
-        return self.as_inputs(self._scenario.global_test_inputs)
+        return self.as_inputs(self._global_test_inputs)
 
     @cached_property
     def validation_inputs(self) -> Tensor:
         """(V, ...) inputs that the server holds."""
-        return self.as_inputs(self._scenario.validation_inputs)
+        return self.as_inputs(self._validation_inputs)
 
     def train_share(self, client: int) -> tuple[Tensor, Tensor]:
         """Training inputs (D, ...) and labels (D,) of a client, in memory of their own."""
