@@ -1,4 +1,4 @@
-"""What `SoundCycle` reads of the losses and updates of a slot, smoothed for each client.
+"""What `SoundCycle` reads of the losses and updates of a slot, for each client.
 
 `arrays` are those that `SoundCycle` declares, (N,) each, and are changed in place; `members` are the clients that
 trained.
@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedelect.vocabulary import Floats, Ints
 
@@ -20,6 +21,10 @@ LEVEL_STEP = 0.3
 _LOSS_STEP = 0.6  # weight of a new loss
 _LEAST_LOSS = 1e-3
 _LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
+_GOOD_REPORT = 0.35  # quantile of the reported losses that most sound clients reach, also where many are flawed
+_LEAST_PROGRESS = 0.15  # of that quantile, a log loss, below which nothing can be said about who falls behind
+_BEHIND = 0.25  # share of that progress
+_ABOVE = 0.2  # of a log loss
 _SILENT = 4.0  # largest log ratio of lengths of updates
 _WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
 _RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
@@ -57,6 +62,34 @@ def read_losses(arrays: Mapping[str, Floats], members: Ints, losses: Floats, *, 
     arrays["learnt"][told] = (arrays["first_loss"][told] - arrays["loss"][told]) / fallen[known]
     arrays["losses"][members] += 1.0
     return level
+
+
+def read_reports(arrays: Mapping[str, Floats], losses: Floats) -> None:
+    """Read the losses of all that report, whether they trained or not.
+
+    Args:
+        arrays: Changed in place.
+        losses: (N,) nan where none was reported.
+    """
+    logs = np.log(np.maximum(losses, _LEAST_LOSS))
+    known = ~np.isnan(logs)
+    if not known.any():
+        return
+    level = float(np.quantile(logs[known], _GOOD_REPORT))
+    new = known & np.isnan(arrays["report"])
+    for name, which in (("first_report", new), ("report", known)):
+        arrays[name][which], arrays[f"{name}_level"][which] = logs[which], level
+
+
+def find_behind(arrays: Mapping[str, Floats]) -> NDArray[np.bool_]:
+    """(N,) whose reported loss is high and did not fall since their first report, while that of others did.
+
+    Wrong labels do this from the first slots on. So does rare data, until the client trains: this is no verdict.
+    """
+    progress = arrays["first_report_level"] - arrays["report_level"]
+    fallen, above = arrays["first_report"] - arrays["report"], arrays["report"] - arrays["report_level"]
+    behind: NDArray[np.bool_] = (progress > _LEAST_PROGRESS) & (fallen < _BEHIND * progress) & (above > _ABOVE)
+    return behind
 
 
 def read_updates(arrays: Mapping[str, Floats], members: Ints, updates: Floats) -> None:

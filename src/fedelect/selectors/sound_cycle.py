@@ -17,7 +17,7 @@ from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
-from fedelect.selectors.readings import FORGET, LEVEL_STEP, read_losses, read_updates
+from fedelect.selectors.readings import FORGET, LEVEL_STEP, find_behind, read_losses, read_reports, read_updates
 from fedelect.selectors.two_kinds import flawed_probability, score
 from fedelect.selectors.witnesses import (
     Mask,
@@ -34,6 +34,12 @@ from fedelect.vocabulary import Feedback, Floats, Ints, Selection, Signal, as_in
 
 FIRST_VERDICT = 10
 """First slot with a verdict: before it, rare classes look flawed."""
+
+INTRODUCTION = 4.0
+"""Cycles at the beginning in which those whose reported loss stays behind are spread thinly."""
+
+MOST_BEHIND = 0.2
+"""Largest share of a cohort, at least one client, that they are given there."""
 
 CONVICTED, KEPT = 2, 1
 """Points at which suspects are left out, and at which those left out stay so."""
@@ -77,7 +83,7 @@ class SoundCycle(AbstractSelector):
     """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
 
     advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     resizes = True
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
@@ -88,13 +94,18 @@ class SoundCycle(AbstractSelector):
         "wait": 0.0,  # cycles until a client that is left out trains again
         "pause": 0.0,  # cycles it was last left out for
         "pardon": 0.0,  # cycles for which it cannot be left out
-        "trained": 0.0,  # slots
+        "elected": 0.0,  # slots
+        "trained": 0.0,  # slots from which something was learnt
         "losses": 0.0,  # readings of its loss
         "height": 0.0,  # log loss minus the median log loss of all that report in the slot, smoothed
         "loss": 0.0,  # log loss, smoothed
         "first_loss": 0.0,  # log loss at its first reading
         "first_level": 0.0,  # level of that median at its first reading
         "learnt": math.nan,  # what its log loss has fallen by, in units of what the level has fallen by
+        "report": math.nan,  # log loss last reported, trained or not
+        "report_level": math.nan,  # what sound clients reported in that slot
+        "first_report": math.nan,  # the same of its first report
+        "first_report_level": math.nan,
         "gains": 0.0,  # weight of the readings in `gain`
         "gain": 0.0,  # in units of what members usually gain at that time
         "last_gain": 0.0,  # the last one of these readings
@@ -118,6 +129,7 @@ class SoundCycle(AbstractSelector):
         self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
         self._loss_level = math.nan  # median log loss of all that report, smoothed
         self._usual_gain = math.nan  # median absolute gain of the members of a slot, smoothed
+        self._introduced = False
         self._trial: CrossoverTrial | None = None
         self._acquittals = 0  # trials in a row that found nothing
         self._next_trial = max(FIRST_TRIAL, math.ceil(FIRST_TRIAL_CYCLES * clients / budget))  # slot
@@ -129,11 +141,34 @@ class SoundCycle(AbstractSelector):
 
     def _choose(self, slot: int, available: Available) -> Choice:
         candidates, resting = self._candidates(available), self._resting(slot)
-        free = (self.arrays["turn"] == 0.0) & ~resting
-        first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.size]
+        if not self._introduced and not np.isnan(self.arrays["report"]).all():
+            first = self._introduce(candidates, slot)
+        else:
+            free = (self.arrays["turn"] == 0.0) & ~resting
+            first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.size]
         others = self._shuffle(np.setdiff1d(candidates, first), slot, "others")
         others = others[np.lexsort((resting[others], self.arrays["wait"][others]))]  # those left out come last
         return tuple(sorted([*first.tolist(), *others[: self.size - first.size].tolist()])), ()
+
+    def _introduce(self, candidates: Ints, slot: int) -> Ints:
+        """Those elected least; among them few whose reported loss stays behind, once all others had a turn."""
+        arrays = self.arrays
+        inside = self._shuffle(candidates[arrays["out"][candidates] == 0.0], slot, "first")
+        inside = inside[np.argsort(arrays["elected"][inside], kind="stable")]
+        behind = find_behind(arrays)[inside]
+        late, others = inside[behind], inside[~behind]
+        waits = others.size >= self.size and arrays["elected"][others[0]] == 0.0
+        count = 0 if waits else max(1, round(MOST_BEHIND * self.size))
+        return np.concatenate([late[:count], others, late[count:]])[: self.size]
+
+    def _end_introduction(self) -> None:
+        """Begin a cycle, in which those who had fewer turns so far have them besides their own."""
+        self._introduced = True
+        if np.isnan(self.arrays["report"]).all():
+            return
+        inside, elected = self.arrays["out"] == 0.0, self.arrays["elected"]
+        self.arrays["turn"][inside] = 0.0
+        self.arrays["owed"][inside] = (elected[inside].max(initial=0.0) - elected)[inside]
 
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         members = np.array(selection.cohort)
@@ -141,6 +176,7 @@ class SoundCycle(AbstractSelector):
         change = self._read_opinions(members, feedback.opinions)
         if feedback.loss is not None:
             self._loss_level = read_losses(self.arrays, members, feedback.loss, level=self._loss_level)
+            read_reports(self.arrays, feedback.loss)
         if feedback.updates is not None:
             read_updates(self.arrays, members, feedback.updates)
         self.arrays["trained"][members] += 1.0
@@ -148,6 +184,8 @@ class SoundCycle(AbstractSelector):
         changes = [*self._changes, change][-MEMORY - 1 :]
         self._take_turns(members, selection.slot)
         self._judge(selection.slot, cohorts, changes)
+        if not self._introduced and selection.slot * len(members) >= INTRODUCTION * self.clients:
+            self._end_introduction()
         self._cohorts, self._changes = cohorts, changes
         if self._trial is not None and self._has_drifted():
             self._trial = None  # the drift would be blamed on the group, or credited to it
@@ -169,6 +207,7 @@ class SoundCycle(AbstractSelector):
     def _take_turns(self, members: Ints, slot: int) -> None:
         """Mark the members' turns; begin a new cycle if one of them has trained in this one already."""
         arrays = self.arrays
+        arrays["elected"][members] += 1.0
         probed = members[arrays["out"][members] > 0.0]
         again = members[arrays["turn"][members] > 0.0]
         if again.size:  # the cycle has ended, and these are the first of the next one
@@ -393,6 +432,7 @@ class SoundCycle(AbstractSelector):
             "cohorts": pack(np.array([one for cohort in self._cohorts for one in cohort], dtype=np.int64), "<i8"),
             "changes": pack(np.array(self._changes), "<f8"),
             "levels": pack(np.array([self._loss_level, self._usual_gain]), "<f8"),
+            "introduced": self._introduced,
             "trial": None if self._trial is None else self._trial.state(),
             "acquittals": self._acquittals,
             "next_trial": self._next_trial,
@@ -407,6 +447,7 @@ class SoundCycle(AbstractSelector):
         self._cohorts = [cohorts[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
         self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
+        self._introduced = bool(memory["introduced"])
         trial = memory["trial"]
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])
