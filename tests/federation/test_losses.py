@@ -24,12 +24,13 @@ def test_the_hinge_loss_of_a_zero_model_is_one_for_each_class() -> None:
         assert losses.mean.tolist() == losses.rms.tolist() == [10.0] * 6
 
 
-def test_a_pytorch_modules_losses_are_its_cross_entropies() -> None:
+@pytest.mark.parametrize("path", ["torch-loop", "torch-layers"])
+def test_a_pytorch_modules_losses_are_its_cross_entropies(path: str) -> None:
     torch = pytest.importorskip("torch")
     plain = msgspec.to_builtins(tiny())
     plain["model"] |= {"kind": "mlp", "step": 0.05}
     world = build_scenario(msgspec.convert(plain, ScenarioConfig), digits())
-    engine = make_engine("torch-loop", world.config)
+    engine = make_engine(path, world.config)
     assert isinstance(engine, MeasuresLosses)
     (training,) = engine.train(world, [Job(cohort=(0, 1), seed=3)])
     losses = engine.losses(world, training.model)
@@ -44,3 +45,7 @@ def test_a_pytorch_modules_losses_are_its_cross_entropies() -> None:
             ).numpy()
         assert losses.mean[client] == pytest.approx(each.mean(), rel=1e-5)
         assert losses.rms[client] == pytest.approx(np.sqrt((each**2).mean()), rel=1e-5)
+    some = engine.losses(world, training.model, clients=np.array([5, 2]))
+    assert np.flatnonzero(~np.isnan(some.mean)).tolist() == [2, 5]
+    assert some.mean[[2, 5]] == pytest.approx(losses.mean[[2, 5]], rel=1e-5)
+    assert np.isnan(engine.losses(world, training.model, clients=np.array([], dtype=np.int64)).mean).all()

@@ -149,16 +149,16 @@ class TorchEngine:
 
         A user's own loss is called for each sample alone, since it returns one number.
         """
-        network, first = self._network(scenario)
-        data = self._tensors(scenario)
-        samples = {}
-        with quiet_torch(self._device), torch.no_grad():
-            network.load(_fit_to(model, first))
-            network.module.eval()
-            for client in range(scenario.clients) if clients is None else clients.tolist():
-                inputs, labels = data.train_share(client)
-                samples[client] = network.losses(network.body(inputs), labels).double().cpu().numpy()
-        return summarise_losses(scenario.clients, samples)
+        network, asked = self._network(scenario)[0], None if clients is None else clients.tolist()
+        inputs, labels, sizes = self._tensors(scenario).train_shares(asked)
+        scores = self._score(scenario, model, inputs)
+        with quiet_torch(self._device), torch.inference_mode():
+            losses = network.losses(scores, labels).double().cpu().numpy()
+        ends = np.cumsum([0, *sizes]).tolist()
+        own = (losses[start:end] for start, end in pairwise(ends))
+        return summarise_losses(
+            scenario.clients, dict(zip(range(scenario.clients) if asked is None else asked, own, strict=True))
+        )
 
     def _train_distinct(self, scenario: Scenario, jobs: list[tuple[Job, Model]]) -> list[Training]:
         network, _ = self._network(scenario)

@@ -104,10 +104,15 @@ class DataTensors:
         """(V, ...) inputs that the server holds."""
         return self.as_inputs(self._validation_inputs)
 
-    def train_share(self, client: int) -> tuple[Tensor, Tensor]:
-        """Training inputs (D, ...) and labels (D,) of a client, in memory of their own."""
-        share = slice(self.starts[client], self.starts[client + 1])
-        return self.inputs[share].clone(), self.labels[share]
+    def train_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, Tensor, list[int]]:
+        """Training inputs and labels of some clients, one after the other, and how many each has; None for all."""
+        if clients is None:
+            return self.inputs, self.labels, self._sizes
+        shares = [slice(self.starts[client], self.starts[client + 1]) for client in clients]
+        inputs, labels = (
+            torch.cat([kept[:0], *(kept[share] for share in shares)]) for kept in (self.inputs, self.labels)
+        )
+        return inputs, labels, [self._sizes[client] for client in clients]
 
     def test_shares(self, clients: Sequence[int] | None) -> tuple[Tensor, list[int]]:
         """Test inputs of some clients, one after the other, and how many each has; None for all clients."""
