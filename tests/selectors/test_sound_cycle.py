@@ -273,14 +273,14 @@ def test_a_slot_at_the_start_that_was_abandoned_changes_the_next_cohort() -> Non
 
 def test_who_falls_behind_is_read_from_reports_of_the_same_slots() -> None:
     arrays = {name: np.full(5, np.nan) for name in ("report", "report_level", "first_report", "first_report_level")}
-    read_reports(arrays, np.array([1.0, 1.0, 1.0, np.nan, 1.0]))
-    read_reports(arrays, np.array([0.5, 1.0, np.nan, 1.0, 0.5]))
+    read_reports(arrays, np.array([], dtype=np.int64), np.array([1.0, 1.0, 1.0, np.nan, 1.0]))
+    read_reports(arrays, np.array([], dtype=np.int64), np.array([0.5, 1.0, np.nan, 1.0, 0.5]))
     assert find_behind(arrays).tolist() == [False, True, False, False, False]  # 2 is not read again, 3 only once
-    read_reports(arrays, np.array([0.4, 0.45, 1.0, 1.0, 0.4]))
+    read_reports(arrays, np.array([], dtype=np.int64), np.array([0.4, 0.45, 1.0, 1.0, 0.4]))
     assert find_behind(arrays).tolist() == [False, False, True, True, False]  # 1 has fallen
-    read_reports(arrays, np.array([4.0, 5.0, 5.0, 5.0, 4.0]))
+    read_reports(arrays, np.array([], dtype=np.int64), np.array([4.0, 5.0, 5.0, 5.0, 4.0]))
     assert not find_behind(arrays).any()  # all have lost what they had learnt
-    read_reports(arrays, np.full(5, np.nan))
+    read_reports(arrays, np.array([], dtype=np.int64), np.full(5, np.nan))
     assert not find_behind(arrays).any()
 
 

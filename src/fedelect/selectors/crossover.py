@@ -32,6 +32,9 @@ HARMFUL = -1.8
 LEAST_BENEFIT = 0.01
 """Rise of the average opinion, in units of opinion, below which leaving a group out is not worth it."""
 
+COSTLY, LEAST_COST = 0.6, 0.005
+"""Ratio of the effect to its error, and fall of the average opinion, at which leaving out the accused was worse."""
+
 _RECENT = 0.7  # weight that the share of the slots before keeps: the model forgets a cohort in a few slots
 _RIDGE = 3.0  # variance of a slot's change in units of the variance of one client's effect
 
@@ -45,10 +48,12 @@ class CrossoverTrial:
             all have in common; nan where none is known.
         start: First slot.
         cycle: Slots in which every client trains once; a block is as long, within limits.
+        accused: Whether witnesses have accused the group. Then it counts as harmful after the first blocks, unless
+            leaving it out was worse.
     """
 
-    def __init__(self, group: Mask, reference: Floats, *, start: int, cycle: int) -> None:
-        self.group, self.start = group, start
+    def __init__(self, group: Mask, reference: Floats, *, start: int, cycle: int, accused: bool = False) -> None:
+        self.group, self.start, self.accused = group, start, accused
         self.block = min(max(cycle, SHORTEST_BLOCK), LONGEST_BLOCK)
         self._reference = reference.copy()
         self._judged = 0  # blocks
@@ -84,8 +89,12 @@ class CrossoverTrial:
             return "undecided"
         self._judged = blocks
         share = float(self.group.mean())
-        shares = smooth_shares(np.array(self._shares), before=share)
-        slope, ratio = share_effect(np.array(self._means), shares, bends=blocks > FEWEST_BLOCKS)
+        means, shares = np.array(self._means), smooth_shares(np.array(self._shares), before=share)
+        if self.accused:
+            effects = [share_effect(means, shares, bends=bends) for bends in (False, True)]
+            costly = all(ratio > COSTLY and slope * share > LEAST_COST for slope, ratio in effects)
+            return "acquitted" if costly else "harmful"
+        slope, ratio = share_effect(means, shares, bends=blocks > FEWEST_BLOCKS)
         if ratio < HARMFUL and -slope * share > LEAST_BENEFIT:
             return "harmful"
         return "acquitted" if ratio >= 0.0 or blocks >= MOST_BLOCKS else "undecided"
@@ -94,6 +103,7 @@ class CrossoverTrial:
         """Return the trial as JSON-able values."""
         return {
             "start": self.start,
+            "accused": self.accused,
             "block": self.block,
             "judged": self._judged,
             "slots": len(self._means),
@@ -109,7 +119,7 @@ class CrossoverTrial:
         group = unpack(state["group"], "<f8", size=clients, what="group") > 0.0
         reference = unpack(state["reference"], "<f8", size=clients, what="reference")
         start, block = as_int("start", state["start"]), as_int("block", state["block"])
-        trial = cls(group, reference, start=start, cycle=block)
+        trial = cls(group, reference, start=start, cycle=block, accused=bool(state["accused"]))
         trial._judged, slots = as_int("judged", state["judged"]), as_int("slots", state["slots"])
         trial._shares = unpack(state["shares"], "<f8", size=slots, what="shares").tolist()
         trial._means = unpack(state["means"], "<f8", size=slots, what="means").tolist()

@@ -64,11 +64,12 @@ def read_losses(arrays: Mapping[str, Floats], members: Ints, losses: Floats, *, 
     return level
 
 
-def read_reports(arrays: Mapping[str, Floats], losses: Floats) -> None:
-    """Read the losses of all that report, whether they trained or not.
+def read_reports(arrays: Mapping[str, Floats], members: Ints, losses: Floats) -> None:
+    """Read the losses of all that report, whether they trained or not, and how far own training lowers them.
 
     Args:
         arrays: Changed in place.
+        members: The cohort.
         losses: (N,) nan where none was reported.
     """
     logs = np.log(np.maximum(losses, _LEAST_LOSS))
@@ -76,6 +77,12 @@ def read_reports(arrays: Mapping[str, Floats], losses: Floats) -> None:
     if not known.any():
         return
     level = float(np.quantile(logs[known], _GOOD_REPORT))
+    away = known.copy()
+    away[members] = False
+    read = members[known[members] & ~np.isnan(arrays["away"][members])]
+    for name, values in (("drop", arrays["away"][read] - (logs[read] - level)), ("drops", 1.0)):
+        arrays[name][read] = FORGET * arrays[name][read] + values
+    arrays["away"][away] = logs[away] - level
     new = known & np.isnan(arrays["report"])
     for name, which in (("first_report", new), ("report", known)):
         arrays[name][which], arrays[f"{name}_level"][which] = logs[which], level

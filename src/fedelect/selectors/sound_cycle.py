@@ -7,20 +7,21 @@ nothing are left out for a while, and suspects are tried as a group. docs/theory
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
 from fedelect.selectors.readings import FORGET, LEVEL_STEP, find_behind, read_losses, read_reports, read_updates
-from fedelect.selectors.two_kinds import flawed_probability, score
+from fedelect.selectors.two_kinds import Channels, score
 from fedelect.selectors.witnesses import (
+    Arrays,
     Mask,
+    ask_drops,
     ask_gains,
     ask_goal,
     ask_losses,
@@ -41,8 +42,8 @@ INTRODUCTION = 4.0
 MOST_BEHIND = 0.2
 """Largest share of a cohort, at least one client, that they are given there."""
 
-CONVICTED, KEPT = 2, 1
-"""Points at which suspects are left out, and at which those left out stay so."""
+CONVICTED, ACCUSED, KEPT = 3, 2, 1
+"""Points at which suspects are left out, at which a trial decides, and at which those left out stay so."""
 
 CLEARED = 6.0
 """Own gain, in deviations above the others, at which a client is never left out."""
@@ -75,6 +76,7 @@ _LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
 _LEAST_DRIFT = 0.2  # of an opinion
 _LARGEST_GAIN = 3.0  # in units of what is usual; one absurd opinion decides nothing
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
+_DROP_DEVIATION = 0.02  # the same of what own training lowers them by
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -106,6 +108,9 @@ class SoundCycle(AbstractSelector):
         "report_level": math.nan,  # what sound clients reported in that slot
         "first_report": math.nan,  # the same of its first report
         "first_report_level": math.nan,
+        "away": math.nan,  # log loss last reported when it did not train, less what sound clients reported
+        "drops": 0.0,  # weight of the readings in `drop`
+        "drop": 0.0,  # of that difference by its own training
         "gains": 0.0,  # weight of the readings in `gain`
         "gain": 0.0,  # in units of what members usually gain at that time
         "last_gain": 0.0,  # the last one of these readings
@@ -114,6 +119,7 @@ class SoundCycle(AbstractSelector):
         "cosine": 0.0,
         "length": 0.0,
         "silent": 0.0,  # worthless updates in a row
+        "proven": 0.0,  # 1: it was accused, and a trial did not speak for it
         "gainless": 0.0,  # 1: left out because its training gains nothing
         "banned": 0.0,  # 1: left out by a trial
         "rest": 0.0,  # cycles until it may be on trial again
@@ -142,7 +148,7 @@ class SoundCycle(AbstractSelector):
     def _choose(self, slot: int, available: Available) -> Choice:
         candidates, resting = self._candidates(available), self._resting(slot)
         if not self._introduced and not np.isnan(self.arrays["report"]).all():
-            first = self._introduce(candidates, slot)
+            first = self._introduce(candidates[~resting[candidates]], slot)
         else:
             free = (self.arrays["turn"] == 0.0) & ~resting
             first = self._shuffle(candidates[free[candidates]], slot, "first")[: self.size]
@@ -176,7 +182,7 @@ class SoundCycle(AbstractSelector):
         change = self._read_opinions(members, feedback.opinions)
         if feedback.loss is not None:
             self._loss_level = read_losses(self.arrays, members, feedback.loss, level=self._loss_level)
-            read_reports(self.arrays, feedback.loss)
+            read_reports(self.arrays, members, feedback.loss)
         if feedback.updates is not None:
             read_updates(self.arrays, members, feedback.updates)
         self.arrays["trained"][members] += 1.0
@@ -274,45 +280,72 @@ class SoundCycle(AbstractSelector):
         out = arrays["out"] > 0.0
         if misses_training(arrays, out & (arrays["silent"] < 2.0)):
             arrays["pardon"][out] = PARDON
-        convicted = self._convict(slot, cohorts, changes) | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
+        accused, clearly = self._accuse(slot, cohorts, changes)
+        proven = accused & (clearly | (arrays["proven"] > 0.0))
+        arrays["proven"] = proven.astype(np.float64)
+        if self._trial is not None and self._trial.accused and not (self._trial.group & ~proven).any():
+            self._trial = None
+        self._charge(slot, accused & ~proven, cohorts)
+        convicted = proven | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
         gainless = self._find_gainless(cohorts, changes) if self._may_judge(slot) else arrays["gainless"] > 0.0
         gainless &= ~convicted
         arrays["gainless"] = gainless.astype(np.float64)
-        if (convicted & ~out).any():
-            self._trial = None  # its group has changed
         convicted |= gainless
-        new, freed = convicted & ~out, out & ~convicted
-        if new.any() and not out.any():
-            arrays["level_before"] = arrays["level"].copy()
-        arrays["pause"][new] = arrays["wait"][new] = np.where(gainless[new], GAINLESS_PAUSE, PAUSE)
-        arrays["turn"][new], arrays["owed"][new] = 1.0, 0.0
-        arrays["wait"][freed] = 0.0
-        arrays["out"] = convicted.astype(np.float64)
+        self._leave_out(convicted & ~out, np.where(gainless, GAINLESS_PAUSE, PAUSE))
+        freed = out & ~convicted
+        arrays["wait"][freed] = arrays["out"][freed] = 0.0
 
-    def _convict(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> Mask:
-        """(N,) the suspects, if the witnesses say that they are flawed."""
+    def _leave_out(self, new: Mask, pauses: Floats) -> None:
+        """Leave out these clients for so many cycles, (N,), at first."""
         arrays = self.arrays
-        out = arrays["out"] > 0.0
+        if new.any() and not arrays["out"].any():
+            arrays["level_before"] = arrays["level"].copy()
+        arrays["pause"][new] = arrays["wait"][new] = pauses[new]
+        arrays["out"][new], arrays["turn"][new], arrays["owed"][new] = 1.0, 1.0, 0.0
+
+    def _charge(self, slot: int, accused: Mask, cohorts: list[list[int]]) -> None:
+        """Put those that witnesses accuse on trial, or add them to those who are."""
+        if not accused.any():
+            return
+        if self._trial is not None and self._trial.accused:
+            group = self._trial.group | accused
+            if np.count_nonzero(group) <= self.clients / 2:
+                self._trial.group = group
+            return
+        cycle = math.ceil(np.count_nonzero(self.arrays["out"] == 0.0) / len(cohorts[-1]))
+        self._trial = CrossoverTrial(accused, self.arrays["own"], start=slot + 1, cycle=cycle, accused=True)
+
+    def _accuse(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> tuple[Mask, bool]:
+        """(N,) the suspects, if witnesses say that they are flawed; and whether enough do to need no trial."""
+        arrays = self.arrays
+        out, proven = arrays["out"] > 0.0, arrays["proven"] > 0.0
         channels = self._read_channels(slot)
         if channels is None:
-            return out
-        nobody = np.zeros(self.clients, dtype=np.bool_)
-        suspects = flawed_probability(*channels) > 0.5
-        if not 0 < np.count_nonzero(suspects) <= self.clients / 2:
-            return nobody
-        others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
+            return proven, True
+        suspects = channels.suspects()
+        if np.count_nonzero(suspects) > self.clients / 2:
+            return proven, True
+        if not suspects.any():
+            return suspects, True
         skip = math.ceil(self.clients / len(cohorts[0])) if len(cohorts) <= MEMORY else 0
-        gains = ask_gains(arrays, suspects, others)
+
+        def ask(witness: Callable[[Arrays, Mask, Mask], int], kind: str) -> int:
+            """Ask about those whom the other kinds of values name, so that nobody is a suspect and a proof by one."""
+            named = channels.suspects(without=kind)
+            return witness(arrays, named, (arrays["trained"] >= 2.0) & ~named & (arrays["silent"] < 2.0))
+
+        others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
+        gains = ask(ask_gains, "gain")
         points = (
             ask_losses(arrays, suspects, others)
-            + ask_updates(arrays, suspects, others)
+            + ask(ask_drops, "drop")
+            + ask(ask_updates, "update")
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
         named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
         # What they gained before they were left out does not acquit, and what made them gainless is not counted twice.
         kept = out & (arrays["gainless"] == 0.0) & (points + max(gains, 0) >= KEPT)
-        convicted: Mask = named & (kept | (points + gains >= CONVICTED))
-        return convicted
+        return named & (kept | (points + gains >= ACCUSED)), points + gains >= CONVICTED
 
     def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
         """(N,) the clients whose training gains nothing, where no losses come, which are better witnesses."""
@@ -367,7 +400,7 @@ class SoundCycle(AbstractSelector):
             return None
         effects = member_effects(self._cohorts, np.array(self._changes), clients=self.clients)
         after = weighted_mean(arrays["after"], arrays["gains"])
-        evidence = channels[0].sum(axis=0) + score(-effects, known) + score(-after, known)
+        evidence = channels.scores.sum(axis=0) + score(-effects, known) + score(-after, known)
         group = np.zeros(self.clients, dtype=np.bool_)
         group[free[np.argsort(-evidence[free], kind="stable")[:size]]] = True
         return group
@@ -378,11 +411,14 @@ class SoundCycle(AbstractSelector):
         if outcome == "undecided":
             return
         group, self._trial = trial.group, None
-        if outcome == "harmful":
-            for name, value in (("banned", 1.0), ("out", 1.0), ("turn", 1.0), ("owed", 0.0)):
-                arrays[name][group] = value
-            arrays["pause"][group] = np.clip(2.0 * arrays["pause"][group], BANNED_PAUSE, LONGEST_PAUSE)
-            arrays["wait"][group] = arrays["pause"][group]
+        if trial.accused and outcome == "acquitted":
+            arrays["pardon"][group & (arrays["proven"] == 0.0)] = PARDON
+        elif trial.accused:
+            arrays["proven"][group] = 1.0
+            self._leave_out(group, np.full(self.clients, PAUSE))
+        elif outcome == "harmful":
+            arrays["banned"][group] = 1.0
+            self._leave_out(group, np.clip(2.0 * arrays["pause"], BANNED_PAUSE, LONGEST_PAUSE))
             self._acquittals, self._next_trial = 0, slot + 1
         else:
             arrays["pause"][group & (arrays["out"] == 0.0)] = 0.0
@@ -402,28 +438,28 @@ class SoundCycle(AbstractSelector):
         twice = int(np.count_nonzero(trained >= 2.0))
         return slot >= FIRST_VERDICT and twice >= max(4.0, 0.7 * int(np.count_nonzero(trained)))
 
-    def _read_channels(self, slot: int) -> tuple[Floats, NDArray[np.bool_]] | None:
-        """(C, N) scores and which are known; None as long as too few clients have trained twice."""
+    def _read_channels(self, slot: int) -> Channels | None:
+        """Scores of all clients; None as long as too few have trained twice."""
         arrays = self.arrays
         if not self._may_judge(slot):
             return None
         judged = (arrays["trained"] >= 2.0) & (arrays["silent"] < 2.0)
         channels = [
-            (arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
-            (-arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
-            (-weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
-            (-weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
-            (np.abs(weighted_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
+            ("loss", arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            ("loss", -arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
+            ("drop", -weighted_mean(arrays["drop"], arrays["drops"]), arrays["drops"] > 0.0, _DROP_DEVIATION),
+            ("gain", -weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
+            ("update", -weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
+            ("update", np.abs(weighted_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
         ]
-        scores, known = [], []
-        for values, readings, least in channels:
+        kinds, scores, known = [], [], []
+        for kind, values, readings, least in channels:
             which = readings & judged
             if np.count_nonzero(which) >= max(4.0, 0.5 * np.count_nonzero(judged)):
+                kinds.append(kind)
                 scores.append(score(values, which, least=least))
                 known.append(which)
-        if not scores:
-            return None
-        return np.array(scores), np.array(known)
+        return Channels(tuple(kinds), np.array(scores), np.array(known)) if kinds else None
 
     def _memory(self) -> dict[str, Any]:
         return {

@@ -6,6 +6,8 @@ common variance; channels are independent given the kind. Then the evidence agai
 values, monotone in each of them: a client gains nothing by a value that is oddly good.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,28 @@ _LARGEST_SCORE = 6.0  # one absurd value does not decide the fit
 _LEAST_VARIANCE = 0.1  # of scores, whose variance among the sound is about 1
 _PRIOR = (0.02, 0.4)  # the flawed are few, and never the majority
 _START = 2.0  # score at which a client is as likely flawed as sound in the first step
+
+
+class Channels(NamedTuple):
+    """Scores of all clients.
+
+    Attributes:
+        kinds: C kinds of values.
+        scores: (C, N) from `score`.
+        known: (C, N).
+    """
+
+    kinds: tuple[str, ...]
+    scores: Floats
+    known: Known
+
+    def suspects(self, *, without: str = "") -> NDArray[np.bool_]:
+        """(N,) those more likely flawed than sound, by all values but those of one kind (nobody, if that is all)."""
+        rows = [row for row, kind in enumerate(self.kinds) if kind != without]
+        if not rows:
+            return np.zeros(self.scores.shape[1], dtype=np.bool_)
+        suspects: NDArray[np.bool_] = flawed_probability(self.scores[rows], self.known[rows]) > 0.5
+        return suspects
 
 
 def score(values: Floats, known: NDArray[np.bool_], *, least: float = 1e-9) -> Floats:

@@ -22,6 +22,7 @@ In the worlds of `benchmarks/warm_selector`, own gains of sound clients are abou
 clients -0.4, each with a deviation of 1.1. So a reading x has the log likelihood ratio -0.8 / 1.1^2 x.
 """
 
+_LEAST_DROP = 0.02  # deviation of what own training lowers a log loss by
 _LEAST_DEVIATION = 0.2  # of gains, in units of what is usual; it is 0.5 or more, but for chance
 
 Mask = NDArray[np.bool_]
@@ -55,6 +56,18 @@ def ask_gains(arrays: Arrays, suspects: Mask, others: Mask) -> int:
     error = math.sqrt(0.5 * math.pi * (1.0 / some.size + 1.0 / np.count_nonzero(others)))
     ratio = float(np.median(some)) / error
     return int(ratio < -1.5) - int(ratio > 1.5)
+
+
+def ask_drops(arrays: Arrays, suspects: Mask, others: Mask) -> int:
+    """1: their own training makes their own losses higher: their updates point elsewhere, whatever their data."""
+    drop, read = weighted_mean(arrays["drop"], arrays["drops"]), arrays["drops"] > 0.0
+    ours, theirs = drop[suspects & read], drop[others & read]
+    if not ours.size or theirs.size < 3:
+        return 0
+    centre = float(np.median(theirs))
+    deviation = max(1.4826 * float(np.median(np.abs(theirs - centre))), _LEAST_DROP)
+    error = deviation * math.sqrt(0.5 * math.pi / ours.size)
+    return int(float(np.median(ours)) < -error and centre > 0.0)
 
 
 def excess_gains(arrays: Arrays, others: Mask) -> Floats:
