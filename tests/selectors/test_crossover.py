@@ -25,9 +25,17 @@ N, K, BLOCK = 24, 4, 6
 GROUP = np.arange(N) < 6
 
 
-def play(effect: float, *, noise: float, seed: int = 1, trend: float = 0.0, slots: int = MOST_BLOCKS * BLOCK) -> str:
+def play(
+    effect: float,
+    *,
+    noise: float,
+    seed: int = 1,
+    trend: float = 0.0,
+    slots: int = MOST_BLOCKS * BLOCK,
+    accused: bool = False,
+) -> str:
     """The outcome where each slot's model loses `effect` for each unit of the group's recent share."""
-    trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=11, cycle=BLOCK)
+    trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=11, cycle=BLOCK, accused=accused)
     share, outcome = float(GROUP.mean()), "undecided"
     for slot in range(11, 11 + slots):
         pool = np.flatnonzero(~GROUP) if trial.sits_out(slot) else np.arange(N)
@@ -52,6 +60,15 @@ def test_a_group_without_effect_or_with_a_good_one_is_acquitted() -> None:
     without = [play(0.0, noise=0.03, seed=seed) for seed in range(40)]
     assert without.count("harmful") <= 6
     assert {play(-0.4, noise=0.03, seed=seed) for seed in range(20)} == {"acquitted"}
+
+
+def test_a_group_that_witnesses_accuse_is_acquitted_only_if_its_absence_cost_something() -> None:
+    def outcomes(effect: float) -> list[str]:
+        return [play(effect, noise=0.01, trend=0.3, seed=seed, accused=True) for seed in range(20)]
+
+    assert outcomes(-0.4).count("acquitted") >= 19
+    assert set(outcomes(0.4)) == {"harmful"}
+    assert outcomes(0.0).count("harmful") >= 12
 
 
 @pytest.mark.parametrize("trend", [0.1, 0.3, 0.6])

@@ -5,7 +5,7 @@ import pytest
 from tests.reference import two_kinds as reference
 
 from fedelect.seeds import stream
-from fedelect.selectors.two_kinds import flawed_probability, score
+from fedelect.selectors.two_kinds import Channels, flawed_probability, score
 
 
 @pytest.mark.parametrize("channels", [1, 2, 5])
@@ -44,3 +44,22 @@ def test_scores_are_in_deviations_of_the_half_below_the_median() -> None:
     values = np.array([-2.0, -1.0, 0.0, 1.0, 100.0, np.nan])
     got = score(values, ~np.isnan(values))
     np.testing.assert_allclose(got, [-2 / 1.4826, -1 / 1.4826, 0.0, 1 / 1.4826, 6.0, 0.0])
+
+
+def test_suspects_are_at_most_half_of_the_clients_the_most_likely_ones() -> None:
+    rng = stream(4, "many")
+    values = np.concatenate([rng.standard_normal(8), 4.0 + np.arange(12) / 4.0])
+    channels = Channels(("loss",), np.clip(values, -6, 6)[None], np.ones((1, 20), dtype=np.bool_))
+    suspects = channels.suspects()
+    assert np.count_nonzero(suspects) <= 10
+    assert values[suspects].min() > values[~suspects].max()
+
+
+def test_suspects_without_a_kind_of_values_are_those_that_the_other_kinds_name() -> None:
+    rng = stream(5, "kinds")
+    scores = rng.standard_normal((2, 40))
+    scores[0, :5], scores[1, 5:10] = 5.5, 5.5
+    channels = Channels(("loss", "gain"), scores, np.ones((2, 40), dtype=np.bool_))
+    assert np.flatnonzero(channels.suspects(without="gain")).tolist() == [0, 1, 2, 3, 4]
+    assert np.flatnonzero(channels.suspects(without="loss")).tolist() == [5, 6, 7, 8, 9]
+    assert not channels._replace(kinds=("loss", "loss")).suspects(without="loss").any()

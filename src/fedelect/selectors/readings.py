@@ -1,4 +1,4 @@
-"""What `SoundCycle` reads of the losses and updates of a slot, for each client.
+"""What `SoundCycle` reads of the opinions, losses and updates of a slot, for each client.
 
 `arrays` are those that `SoundCycle` declares, (N,) each, and are changed in place; `members` are the clients that
 trained.
@@ -18,6 +18,8 @@ FORGET = 0.9
 LEVEL_STEP = 0.3
 """Weight of a new opinion in a client's level, and of a slot in what is usual."""
 
+_LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
+_LARGEST_GAIN = 3.0  # in units of what is usual; one absurd opinion decides nothing
 _LOSS_STEP = 0.6  # weight of a new loss
 _LEAST_LOSS = 1e-3
 _LEAST_FALL = 0.25  # of the level of log losses, below which nothing can be said about who learns
@@ -28,6 +30,46 @@ _ABOVE = 0.2  # of a log loss
 _SILENT = 4.0  # largest log ratio of lengths of updates
 _WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
 _RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
+
+
+def read_opinions(
+    arrays: Mapping[str, Floats], members: Ints, opinions: Floats, *, before: Ints, usual: float
+) -> tuple[float, float]:
+    """Read the members' own gains.
+
+    An opinion is what all have in common in a slot, plus the client's own level, plus the gain of a member. The own
+    level comes from slots in which the client does not train.
+
+    Args:
+        arrays: Changed in place.
+        members: The cohort.
+        opinions: (N,) nan where none was given.
+        before: The cohort of the slot before.
+        usual: Median absolute gain of the members of a slot, smoothed; nan at first.
+
+    Returns:
+        The mean change of opinion outside both cohorts (nan where nobody is known), and the new usual gain.
+    """
+    resting = np.ones(opinions.size, dtype=np.bool_)
+    resting[members] = resting[before] = False
+    change = _mean_known((opinions - arrays["opinion"])[resting])
+    own = np.zeros(opinions.size) if np.isnan(arrays["own"]).all() else arrays["own"]
+    relative = opinions - _mean_known((opinions - own)[resting])
+    gains = (relative - arrays["own"])[members]
+    known, gains = members[~np.isnan(gains)], gains[~np.isnan(gains)]
+    if gains.size:
+        median = float(np.median(np.abs(gains)))
+        usual = median if math.isnan(usual) else usual + LEVEL_STEP * (median - usual)
+        gains = np.clip(gains / max(usual, _LEAST_GAIN), -_LARGEST_GAIN, _LARGEST_GAIN)  # they shrink as it settles
+        for name, values in (("gain", gains), ("after", opinions[known] - np.nanmean(opinions)), ("gains", 1.0)):
+            arrays[name][known] = FORGET * arrays[name][known] + values
+        arrays["last_gain"][known] = gains
+    relative[members] = math.nan
+    for name, values in (("level", opinions), ("own", relative), ("opinion", opinions)):
+        told, old = ~np.isnan(values), arrays[name]
+        step = np.where(np.isnan(old) | (name == "opinion"), 1.0, LEVEL_STEP)
+        old[told] = (step * values + (1.0 - step) * np.nan_to_num(old))[told]
+    return change, usual
 
 
 def read_losses(arrays: Mapping[str, Floats], members: Ints, losses: Floats, *, level: float) -> float:
@@ -125,3 +167,9 @@ def read_updates(arrays: Mapping[str, Floats], members: Ints, updates: Floats) -
     ratios = np.clip(logs - np.median(logs[~silent]), -_SILENT, _SILENT)
     for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
         arrays[name][members] = FORGET * arrays[name][members] + values
+
+
+def _mean_known(values: Floats) -> float:
+    """Mean of the values that are not nan; nan if there is none."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan

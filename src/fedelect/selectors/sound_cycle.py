@@ -16,7 +16,7 @@ from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
-from fedelect.selectors.readings import FORGET, LEVEL_STEP, find_behind, read_losses, read_reports, read_updates
+from fedelect.selectors.readings import find_behind, read_losses, read_opinions, read_reports, read_updates
 from fedelect.selectors.two_kinds import Channels, score
 from fedelect.selectors.witnesses import (
     Arrays,
@@ -57,6 +57,9 @@ BANNED_PAUSE, GAINLESS_PAUSE = 8.0, 3.0
 MOST_GAINLESS = 0.45
 """Largest share of the clients that is left out because their training gains nothing."""
 
+GAINLESS_WITH_LOSSES = 1.5
+"""Log odds above which a client counts as one of them where losses come, which are better witnesses; else 0."""
+
 MEMORY = 150
 """Slots from which the effect of suspects on the others is estimated."""
 
@@ -72,9 +75,7 @@ FEW_GAINLESS = 0.1
 TRIED = 0.25
 """Share of the clients that are in, the most suspicious ones, that a trial tries as a group."""
 
-_LEAST_GAIN = 1e-3  # of an opinion, below which a usual gain is chance
 _LEAST_DRIFT = 0.2  # of an opinion
-_LARGEST_GAIN = 3.0  # in units of what is usual; one absurd opinion decides nothing
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
 _DROP_DEVIATION = 0.02  # the same of what own training lowers them by
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
@@ -179,7 +180,10 @@ class SoundCycle(AbstractSelector):
     def _learn(self, selection: Selection, feedback: Feedback) -> None:
         members = np.array(selection.cohort)
         assert feedback.opinions is not None
-        change = self._read_opinions(members, feedback.opinions)
+        before = np.array(self._cohorts[-1] if self._cohorts else [], dtype=np.int64)
+        change, self._usual_gain = read_opinions(
+            self.arrays, members, feedback.opinions, before=before, usual=self._usual_gain
+        )
         if feedback.loss is not None:
             self._loss_level = read_losses(self.arrays, members, feedback.loss, level=self._loss_level)
             read_reports(self.arrays, members, feedback.loss)
@@ -234,43 +238,6 @@ class SoundCycle(AbstractSelector):
         order = stream(self.seed, "cycle", slot, purpose).permutation(self.clients)
         return clients[np.argsort(order[clients])]
 
-    def _read_opinions(self, members: Ints, opinions: Floats) -> float:
-        """Read the members' own gains; return the mean change of those outside this cohort and the last (or nan).
-
-        An opinion is what all have in common in a slot, plus the client's own level, plus the gain of a member. The own
-        level comes from slots in which the client does not train.
-        """
-        arrays, own = self.arrays, self.arrays["own"]
-        resting = np.ones(self.clients, dtype=np.bool_)
-        resting[members] = False
-        if self._cohorts:
-            resting[self._cohorts[-1]] = False
-        change = _mean_known((opinions - arrays["opinion"])[resting])
-        if np.isnan(own).all():
-            own = np.zeros(self.clients)
-        relative = opinions - _mean_known((opinions - own)[resting])
-        gains = (relative - arrays["own"])[members]
-        known = members[~np.isnan(gains)]
-        gains = self._standardise(gains[~np.isnan(gains)])
-        after = opinions[known] - float(np.nanmean(opinions)) if known.size else 0.0
-        for name, values in (("gain", gains), ("after", after), ("gains", 1.0)):
-            arrays[name][known] = FORGET * arrays[name][known] + values
-        arrays["last_gain"][known] = gains
-        relative[members] = math.nan
-        for name, values in (("level", opinions), ("own", relative)):
-            step = np.where(np.isnan(arrays[name]), 1.0, LEVEL_STEP)
-            self._update_known(name, step * values + (1.0 - step) * np.nan_to_num(arrays[name]))
-        self._update_known("opinion", opinions)
-        return change
-
-    def _standardise(self, gains: Floats) -> Floats:
-        """Divide gains by what is usual at this time: they shrink as the model settles."""
-        if gains.size:
-            usual = float(np.median(np.abs(gains)))
-            before = usual if math.isnan(self._usual_gain) else self._usual_gain
-            self._usual_gain = before + LEVEL_STEP * (usual - before)
-        return np.clip(gains / max(self._usual_gain, _LEAST_GAIN), -_LARGEST_GAIN, _LARGEST_GAIN)
-
     def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
         """Leave out the suspects if the witnesses say so, and those whose updates are worthless; let others return."""
         arrays = self.arrays
@@ -323,8 +290,6 @@ class SoundCycle(AbstractSelector):
         if channels is None:
             return proven, True
         suspects = channels.suspects()
-        if np.count_nonzero(suspects) > self.clients / 2:
-            return proven, True
         if not suspects.any():
             return suspects, True
         skip = math.ceil(self.clients / len(cohorts[0])) if len(cohorts) <= MEMORY else 0
@@ -348,15 +313,16 @@ class SoundCycle(AbstractSelector):
         return named & (kept | (points + gains >= ACCUSED)), points + gains >= CONVICTED
 
     def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
-        """(N,) the clients whose training gains nothing, where no losses come, which are better witnesses."""
+        """(N,) the clients whose training gains nothing."""
         arrays = self.arrays
         known = arrays["gains"] > 0.0
-        if self._hears_losses() or not known.any():
+        if not known.any():
             return np.zeros(self.clients, dtype=np.bool_)
         effects = member_effects(cohorts, np.array(changes), clients=self.clients)
         odds = np.where(known & (arrays["pardon"] == 0.0), gainless_odds(arrays["gain"], effects, known), -math.inf)
         most = int(MOST_GAINLESS * self.clients)
-        gainless: Mask = odds > max(0.0, float(np.sort(odds)[-most - 1]))
+        least = GAINLESS_WITH_LOSSES if self._hears_losses() else 0.0
+        gainless: Mask = odds > max(least, float(np.sort(odds)[-most - 1]))
         return gainless
 
     def _has_drifted(self) -> bool:
@@ -488,9 +454,3 @@ class SoundCycle(AbstractSelector):
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])
         self._next_trial = as_int("next_trial", memory["next_trial"])
-
-
-def _mean_known(values: Floats) -> float:
-    """Mean of the values that are not nan; nan if there is none."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else math.nan

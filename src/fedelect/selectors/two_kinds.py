@@ -37,11 +37,16 @@ class Channels(NamedTuple):
     known: Known
 
     def suspects(self, *, without: str = "") -> NDArray[np.bool_]:
-        """(N,) those more likely flawed than sound, by all values but those of one kind (nobody, if that is all)."""
+        """(N,) those more likely flawed than sound, by all values but those of one kind (nobody, if that is all).
+
+        They are at most half of the clients: the most likely ones.
+        """
         rows = [row for row, kind in enumerate(self.kinds) if kind != without]
+        clients = self.scores.shape[1]
         if not rows:
-            return np.zeros(self.scores.shape[1], dtype=np.bool_)
-        suspects: NDArray[np.bool_] = flawed_probability(self.scores[rows], self.known[rows]) > 0.5
+            return np.zeros(clients, dtype=np.bool_)
+        flawed = flawed_probability(self.scores[rows], self.known[rows])
+        suspects: NDArray[np.bool_] = flawed > max(0.5, float(np.sort(flawed)[-(clients // 2) - 1]))
         return suspects
 
 
