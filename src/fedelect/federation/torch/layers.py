@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.dense import ROWS, DenseStack
+from fedelect.federation.torch.linear import ways_for
 from fedelect.federation.torch.local_training import LocalTraining, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
 from fedelect.federation.torch.shares import DataTensors, pad, padded_width
@@ -103,9 +104,10 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
     network.load(model)
     plain = config.optimiser == "sgd" and not config.momentum and not config.weight_decay
     if plain and network.loss is nn.functional.cross_entropy and _is_dense(network):
-        stack = DenseStack(list(cast(nn.Sequential, network.body)), classes)
-        if _stack_agrees(stack, network, config, inputs, classes, expected[0]):
-            return stack
+        for linear in ways_for(network.flat):
+            stack = DenseStack(list(cast(nn.Sequential, network.body)), classes, linear)
+            if _stack_agrees(stack, network, config, inputs, expected):
+                return stack
     return None
 
 
@@ -148,17 +150,24 @@ def _make_share(network: Network, inputs: Tensor, classes: int, span: int) -> _S
 
 
 def _stack_agrees(
-    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, classes: int, gradient: Tensor
+    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, expected: tuple[Tensor, Tensor]
 ) -> bool:
-    """Whether a step is that of the loop, both ways."""
+    """Whether a step, both ways, and scores are those of the loop, `expected` as from `_try_out`."""
+    gradient, scores = expected
+    classes = scores.shape[1]
     model = network.read()
     once = msgspec.structs.replace(config, epochs=1, batch=len(inputs), step=1.0)
     training = LocalTraining(client=0, model=model, orders=np.arange(len(inputs))[None], seed=0)
-    for span in (0, padded_width(len(inputs), inputs.dtype)):
-        (trained,) = stack.train(once, _make_share(network, inputs, classes, span), [training])
-        if not _is_near(torch.tensor(model - trained).to(gradient), gradient):
-            return False
-    return True
+    found = []
+    try:
+        for span in (0, padded_width(len(inputs), inputs.dtype)):
+            (trained,) = stack.train(once, _make_share(network, inputs, classes, span), [training])
+            found.append((torch.tensor(model - trained).to(gradient), gradient))
+        with torch.inference_mode():
+            found.append((stack.score([model], network.prepare(inputs), len(inputs))[0], scores))
+    except RuntimeError:  # an operator that is not there, or not for these tensors
+        return False
+    return all(_is_near(one, other) for one, other in found)
 
 
 def repeats(
