@@ -20,6 +20,11 @@ from torch import Tensor, nn
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.dense import ROWS, DenseStack
+from fedelect.federation.torch.images.channels_last import (
+    ChannelsLastConv2d,
+    ChannelsLastMaxPool2d,
+    ContiguousGroupNorm,
+)
 from fedelect.federation.torch.linear import ways_for
 from fedelect.federation.torch.local_training import LocalTraining, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
@@ -30,40 +35,6 @@ AGREEMENT = 1e-3
 """How far, relative to the largest entry, gradients and scores may be from those of the module as it was."""
 
 TRIAL_INPUTS = 4
-PIXELS = 4  # dimensions of a batch of images: (B, C, H, W)
-
-
-class ChannelsLastConv2d(nn.Conv2d):
-    """A convolution whose inputs and outputs are channels-last."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Convolve."""
-        return super().forward(_channels_last(input))
-
-
-class ChannelsLastMaxPool2d(nn.MaxPool2d):
-    """Max pooling whose inputs and outputs are channels-last."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Pool."""
-        return cast(Tensor, super().forward(_channels_last(input)))
-
-
-class ContiguousGroupNorm(nn.GroupNorm):
-    """A group normalisation whose inputs and outputs are in the usual layout."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalise."""
-        return super().forward(input.contiguous())
-
-
-def _channels_last(images: Tensor) -> Tensor:
-    if images.ndim != PIXELS:
-        return images
-    if images.shape[1] == 1 and images.is_contiguous():  # either layout; the strides tell torch which one is meant
-        height, width = images.shape[2:]
-        return images.as_strided(images.shape, (height * width, 1, width, 1), images.storage_offset())
-    return images.contiguous(memory_format=torch.channels_last)
 
 
 def hasten(network: Network, config: ModelConfig, features: int, classes: int) -> DenseStack | None:
@@ -90,8 +61,9 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
         network.load(model)
         return None
     before = [(layer, type(layer)) for layer in network.module.modules()]
-    _change_layers(network.module)
+    _change_layers(network.module, network.flat)
     _part_leading(network)
+    _fuse_layers(network)
     try:
         found = _try_out(network, inputs, labels)
         agree = all(_is_near(one, other) for one, other in zip(found, expected, strict=True))
@@ -207,12 +179,36 @@ def _repeats_on(stack: DenseStack, model: Model, config: ModelConfig, share: _Sh
     return all(own.tobytes() == alone.tobytes() for own in together)
 
 
-def _change_layers(module: nn.Module) -> None:
+def _change_layers(module: nn.Module, like: Tensor) -> None:
     grouped = any(isinstance(layer, nn.GroupNorm) for layer in module.modules())
     faster: dict[type[nn.Module], type[nn.Module]] = {nn.MaxPool2d: ChannelsLastMaxPool2d}
-    faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
+    if compiled := _compiled_layers(like):
+        faster |= compiled
+    else:
+        faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
     for layer in module.modules():
         layer.__class__ = faster.get(type(layer), type(layer))
+
+
+def _compiled_layers(like: Tensor) -> dict[type[nn.Module], type[nn.Module]]:
+    """Layers for tensors like this one, compiled by numba; none where it or the processor does not offer that."""
+    if like.dtype != torch.float32 or like.device.type != "cpu":
+        return {}
+    try:
+        from fedelect.federation.torch.images import group_norm, winograd
+    except ImportError:  # without the extra `lab` there is no numba
+        return {}
+    if not winograd.has_wide_vectors():
+        return {}
+    return {nn.Conv2d: winograd.WinogradConv2d, nn.GroupNorm: group_norm.ChannelsLastGroupNorm}
+
+
+def _fuse_layers(network: Network) -> None:
+    """Let compiled layers do what follows them, where the module's code says so."""
+    if _compiled_layers(network.flat) and not any(_hooked(layer) for layer in network.body.modules()):
+        from fedelect.federation.torch.images.fusing import fuse
+
+        network.body = fuse(network.body) or network.body
 
 
 def _part_leading(network: Network) -> None:
