@@ -2,8 +2,9 @@
 
 - Leading layers of a `Sequential` without parameters see each input once, when the data is loaded.
 - A `Sequential` of linear layers and rectifiers is trained by batched matrix products, without autograd (see `dense`).
-- Convolutions and max pooling work in the channels-last layout, where torch's pooling is ten times as fast. Where there
-  is a `GroupNorm`, which is as much slower in that layout, only the pooling does.
+- Convolutions, max pooling and group normalisation work in the channels-last layout, compiled where the processor and
+  what is installed allow it (see `images`). Elsewhere, where there is a `GroupNorm`, only the pooling does: torch's own
+  `GroupNorm` is as much slower in that layout as its pooling is faster.
 
 All else trains one client after the other.
 """
