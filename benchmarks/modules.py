@@ -139,6 +139,7 @@ def compare(kind: str, rounds: int) -> bool:
         lines[name], other = context.Pipe()
         processes.append(context.Process(target=serve, args=(name, kind, other), daemon=True))
         processes[-1].start()
+        other.close()  # so that a contender that fails ends this process too
         lines[name].recv()
     count = REPLICAS[kind]
     runs = [("plain", count), ("torch-loop", count), ("torch-layers", count)]

@@ -102,3 +102,22 @@ def mean_square(scores: Tensor, labels: Tensor) -> Tensor:
 def of_each(scores: Tensor, labels: Tensor) -> Tensor:
     """Not one number but one for each sample."""
     return nn.functional.cross_entropy(scores, labels, reduction="none")
+
+
+class Convolving(nn.Module):
+    """A residual block on images of 8 x 8, wide enough for vectors, with pooling."""
+
+    def __init__(self, features: int, classes: int) -> None:
+        super().__init__()
+        self.unflatten = nn.Unflatten(1, (1, 8, features // 8))
+        self.stem, self.stem_norm = nn.Conv2d(1, 16, 3, padding=1), nn.GroupNorm(4, 16)
+        self.first, self.first_norm = nn.Conv2d(16, 16, 3, padding=1), nn.GroupNorm(4, 16)
+        self.second, self.second_norm = nn.Conv2d(16, 16, 3, padding=1, bias=False), nn.GroupNorm(2, 16)
+        self.pool, self.last = nn.MaxPool2d(2), nn.Linear(4 * features, classes)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        images = torch.relu(self.stem_norm(self.stem(self.unflatten(inputs / 16))))
+        inner = torch.relu(self.first_norm(self.first(images)))
+        made = torch.relu(self.second_norm(self.second(inner)) + images)
+        scores: Tensor = self.last(self.pool(made).flatten(1))
+        return scores

@@ -26,6 +26,7 @@ from fedelect.errors import ConfigurationError
 from fedelect.federation import Job, PlainEngine, make_engine
 from fedelect.federation.torch.dense import DenseStack, batches
 from fedelect.federation.torch.engine import TorchEngine, TrainingPath
+from fedelect.federation.torch.linear import ways_for
 from fedelect.federation.torch.local_training import LocalTraining
 from fedelect.federation.torch.network import Network, load_factory
 from fedelect.federation.torch.shares import DataTensors, make_products, pad, padded_width
@@ -226,6 +227,7 @@ def test_a_result_is_the_same_to_the_bit_whatever_other_jobs_are_in_the_call(
     st.sampled_from([torch.float32, torch.float64]),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
     st.data(),
 )
 @settings(deadline=None)
@@ -236,6 +238,7 @@ def test_a_row_of_a_stack_has_the_same_bits_at_any_place_among_any_others(
     dtype: torch.dtype,
     bias: bool,
     by_samples: bool,
+    fastest: bool,
     data: Any,
 ) -> None:
     features, hidden, classes = widths
@@ -244,7 +247,7 @@ def test_a_row_of_a_stack_has_the_same_bits_at_any_place_among_any_others(
     for taken, made in pairwise(ends):
         layers += [nn.Linear(taken, made, bias=bias), nn.ReLU()]
     network = Network(nn.Sequential(*layers[:-1]).to(dtype), nn.functional.cross_entropy)
-    stack = DenseStack(layers[:-1], classes)
+    stack = DenseStack(layers[:-1], classes, ways_for(network.flat)[0 if fastest else -1])
     model = config(kind="mlp", batch=batch, epochs=2, step=0.1).model
     rng = np.random.default_rng(len(sizes))
     span = padded_width(max(sizes), dtype)

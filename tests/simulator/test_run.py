@@ -12,7 +12,7 @@ import pytest
 from tests.worlds import digits, plan, tiny
 
 from fedelect.errors import ConfigurationError, RunMismatchError
-from fedelect.records import RunRecords, read_run, sorted_records
+from fedelect.records import RunRecords, library_versions, read_run, sorted_records
 from fedelect.scenario import Dataset
 from fedelect.simulator import Plan
 from fedelect.simulator import simulate as simulate_into
@@ -112,6 +112,10 @@ def test_a_run_begun_with_other_versions_is_not_gone_on_with(tmp_path: Path, mon
         simulate(plan(), digits(), tmp_path / "run", progress=stop)
     monkeypatch.setattr("fedelect.records.provenance.__version__", "99.0")
     with pytest.raises(RunMismatchError, match=r"fedelect 0\.\d\.\d -> 99\.0"):
+        simulate(plan(), digits(), tmp_path / "run")
+    monkeypatch.undo()
+    monkeypatch.setattr("fedelect.simulator.run.versions_of", lambda _: library_versions("torch"))
+    with pytest.raises(RunMismatchError, match=r"numba .* -> missing, torch missing -> "):
         simulate(plan(), digits(), tmp_path / "run")
 
 

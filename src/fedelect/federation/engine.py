@@ -150,5 +150,6 @@ def make_engine(name: str, config: ScenarioConfig) -> Engine:
 
 def versions_of(engine: str) -> dict[str, str]:
     """Versions of all that can change the last bit of a run's numbers, by the engine's name in the records."""
-    libraries = ["numba"] if engine.startswith("stacked") else ["torch"] if engine.startswith("torch") else []
-    return library_versions(*libraries)
+    if engine.startswith("torch"):
+        return library_versions("torch", *(["numba"] if engine.startswith("torch-layers") else []))
+    return library_versions(*(["numba"] if engine.startswith("stacked") else []))

@@ -261,7 +261,11 @@ def _entry(label: str, selector: AbstractSelector) -> SelectorEntry:
 def _check_versions(writer: RunWriter, versions: dict[str, str]) -> None:
     """Refuse to go on with other versions than the run was begun with: the numbers might differ."""
     begun = writer.header.provenance.versions
-    changed = [f"{name} {begun[name]} -> {versions[name]}" for name in versions if begun.get(name) != versions[name]]
+    changed = [
+        f"{name} {begun.get(name, 'missing')} -> {versions.get(name, 'missing')}"
+        for name in sorted({*begun, *versions})
+        if begun.get(name) != versions.get(name)
+    ]
     if changed:
         raise RunMismatchError(
             f"the run in {writer.path} was begun with other versions ({', '.join(changed)}), and results might differ; "

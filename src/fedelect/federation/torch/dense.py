@@ -4,6 +4,7 @@ A stack holds `ROWS` trainings and takes their steps by batched matrix products,
 by far the most weights, and its steps need not touch them: a step on a batch b changes the layer's outputs for all D
 samples X of the client by G[:, b] times the slopes, with G = X X' + 1. So where D is small, only those outputs are
 followed, and the weights are brought up to date once at the end (`_BySamples`); elsewhere at each step (`_ByWeights`).
+Products of one training or model alone, which have many rows, are left to a function `linear` (see `linear.py`).
 
 A BLAS library may choose its kernel by the address of a matrix, so a row's bits would depend on its place in the stack.
 Therefore every matrix starts at a multiple of `ALIGNMENT` bytes: all widths are padded with zeros, which stay zeros.
@@ -20,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from fedelect.federation.linear.model import Model
+from fedelect.federation.torch.linear import Linear, linear_of_torch
 from fedelect.federation.torch.local_training import LocalTraining
 from fedelect.federation.torch.shares import padded_width
 from fedelect.scenario import ModelConfig
@@ -127,21 +129,21 @@ class _ByWeights:
 class _BySamples:
     """Its outputs for all samples of a client follow from what the steps so far have added for each sample."""
 
-    def __init__(self, place: _Place, data: Shares, products: Tensor, clients: Sequence[int], flat: Tensor) -> None:
+    def __init__(
+        self, place: _Place, data: Shares, products: Tensor, clients: Sequence[int], flat: Tensor, linear: Linear
+    ) -> None:
         made, taken = place.shape
-        self._place, self._span = place, products.shape[1]
+        self._place, self._span, self._linear = place, products.shape[1], linear
         self._shares = [data.padded_inputs[data.starts[one] : data.starts[one + 1], :taken] for one in clients]
         for client, share in zip(clients, self._shares, strict=True):
             if not products[client, 0, 0]:
-                torch.mm(share, share.T, out=products[client, : len(share), : len(share)])
+                products[client, : len(share), : len(share)] = linear(share, share)
                 products[client, : len(share), : len(share)] += 1.0 if place.bias else 0.0
         self._products = products[list(clients)].view(-1, self._span)
         self._outputs = flat.new_zeros((len(clients), self._span, padded_width(made, flat.dtype)))
         self._added = torch.zeros_like(self._outputs)
         for row, share in enumerate(self._shares):
-            torch.mm(share, place.view(flat[row])[0].T, out=self._outputs[row, : len(share), :made])
-        if place.bias:
-            self._outputs[:, :, :made] += flat[:, None, place.bias]
+            self._outputs[row, : len(share), :made] = linear(share, *place.view(flat[row]))
         self._firsts = torch.arange(0, len(self._products), self._span, device=flat.device)[:, None]
 
     def forward(self, rows: slice, samples: Tensor) -> Tensor:
@@ -161,7 +163,7 @@ class _BySamples:
         if self._place.bias:
             flat[:, self._place.bias] += self._added.sum(1)[:, :made]
         for model, added, share in zip(flat, self._added, self._shares, strict=True):
-            self._place.view(model)[0].addmm_(added[: len(share), :made].T, share)
+            self._place.view(model)[0].add_(self._linear(added[: len(share), :made].T, share.T))
 
 
 @final
@@ -171,15 +173,16 @@ class DenseStack:
     Args:
         layers: Linear layers whose parameters are views of a flat model, at most one rectifier between two of them.
         classes: C.
+        linear: What computes the products of one training or model alone.
 
     Attributes:
         tried: Shapes of steps that `layers.repeats` has tried, with what it found.
     """
 
-    def __init__(self, layers: Sequence[nn.Module], classes: int) -> None:
+    def __init__(self, layers: Sequence[nn.Module], classes: int, linear: Linear = linear_of_torch) -> None:
         followed = zip(layers, [*layers[1:], None], strict=True)
         self._places = [_place(one, next_) for one, next_ in followed if isinstance(one, nn.Linear)]
-        self._classes = classes
+        self._classes, self._linear = classes, linear
         self.tried: dict[tuple[int, bool, int], bool] = {}
 
     def train(self, config: ModelConfig, data: Shares, trainings: Sequence[LocalTraining]) -> list[Model]:
@@ -207,9 +210,7 @@ class DenseStack:
 
     def _score(self, layers: list[tuple[Tensor, Tensor | None]], made: Tensor) -> Tensor:
         for place, (weight, bias) in zip(self._places, layers, strict=True):
-            made = nn.functional.linear(made, weight, bias)
-            if place.rectified:
-                made.relu_()
+            made = self._linear(made, weight, bias, place.rectified)
         return made
 
     def _train_rows(self, config: ModelConfig, data: Shares, trainings: Sequence[LocalTraining]) -> list[Model]:
@@ -228,7 +229,7 @@ class DenseStack:
         first: _First = (
             _ByWeights(place, data, clients, flat)
             if products is None
-            else _BySamples(place, data, products, clients, flat)
+            else _BySamples(place, data, products, clients, flat, self._linear)
         )
         weights = [place.read_weights(flat) for place in above]
         biases = [place.read_biases(flat) for place in above]

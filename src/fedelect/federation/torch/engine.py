@@ -50,7 +50,7 @@ from fedelect.federation.torch.shares import PRODUCTS_LIMIT, DataTensors
 SCORED_AT_ONCE = 512
 """Test inputs that go through the module at a time, on the path "loop"."""
 
-ROWS_AT_ONCE, IMAGES_AT_ONCE = 512, 64
+ROWS_AT_ONCE, IMAGES_AT_ONCE = 1024, 64
 """The same on the path "layers", for modules without and with convolutions, whose maps should stay in the cache."""
 
 TrainingPath = Literal["loop", "layers"]

@@ -2,8 +2,9 @@
 
 - Leading layers of a `Sequential` without parameters see each input once, when the data is loaded.
 - A `Sequential` of linear layers and rectifiers is trained by batched matrix products, without autograd (see `dense`).
-- Convolutions and max pooling work in the channels-last layout, where torch's pooling is ten times as fast. Where there
-  is a `GroupNorm`, which is as much slower in that layout, only the pooling does.
+- Convolutions, max pooling and group normalisation work in the channels-last layout, compiled where the processor and
+  what is installed allow it (see `images`). Elsewhere, where there is a `GroupNorm`, only the pooling does: torch's own
+  `GroupNorm` is as much slower in that layout as its pooling is faster.
 
 All else trains one client after the other.
 """
@@ -20,6 +21,12 @@ from torch import Tensor, nn
 from fedelect.errors import ConfigurationError
 from fedelect.federation.linear.model import Model
 from fedelect.federation.torch.dense import ROWS, DenseStack
+from fedelect.federation.torch.images.channels_last import (
+    ChannelsLastConv2d,
+    ChannelsLastMaxPool2d,
+    ContiguousGroupNorm,
+)
+from fedelect.federation.torch.linear import ways_for
 from fedelect.federation.torch.local_training import LocalTraining, put_gradient
 from fedelect.federation.torch.network import Network, seed_generator
 from fedelect.federation.torch.shares import DataTensors, pad, padded_width
@@ -29,40 +36,6 @@ AGREEMENT = 1e-3
 """How far, relative to the largest entry, gradients and scores may be from those of the module as it was."""
 
 TRIAL_INPUTS = 4
-PIXELS = 4  # dimensions of a batch of images: (B, C, H, W)
-
-
-class ChannelsLastConv2d(nn.Conv2d):
-    """A convolution whose inputs and outputs are channels-last."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Convolve."""
-        return super().forward(_channels_last(input))
-
-
-class ChannelsLastMaxPool2d(nn.MaxPool2d):
-    """Max pooling whose inputs and outputs are channels-last."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Pool."""
-        return cast(Tensor, super().forward(_channels_last(input)))
-
-
-class ContiguousGroupNorm(nn.GroupNorm):
-    """A group normalisation whose inputs and outputs are in the usual layout."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Normalise."""
-        return super().forward(input.contiguous())
-
-
-def _channels_last(images: Tensor) -> Tensor:
-    if images.ndim != PIXELS:
-        return images
-    if images.shape[1] == 1 and images.is_contiguous():  # either layout; the strides tell torch which one is meant
-        height, width = images.shape[2:]
-        return images.as_strided(images.shape, (height * width, 1, width, 1), images.storage_offset())
-    return images.contiguous(memory_format=torch.channels_last)
 
 
 def hasten(network: Network, config: ModelConfig, features: int, classes: int) -> DenseStack | None:
@@ -89,8 +62,9 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
         network.load(model)
         return None
     before = [(layer, type(layer)) for layer in network.module.modules()]
-    _change_layers(network.module)
+    _change_layers(network.module, network.flat)
     _part_leading(network)
+    _fuse_layers(network)
     try:
         found = _try_out(network, inputs, labels)
         agree = all(_is_near(one, other) for one, other in zip(found, expected, strict=True))
@@ -103,9 +77,10 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
     network.load(model)
     plain = config.optimiser == "sgd" and not config.momentum and not config.weight_decay
     if plain and network.loss is nn.functional.cross_entropy and _is_dense(network):
-        stack = DenseStack(list(cast(nn.Sequential, network.body)), classes)
-        if _stack_agrees(stack, network, config, inputs, classes, expected[0]):
-            return stack
+        for linear in ways_for(network.flat):
+            stack = DenseStack(list(cast(nn.Sequential, network.body)), classes, linear)
+            if _stack_agrees(stack, network, config, inputs, expected):
+                return stack
     return None
 
 
@@ -148,17 +123,24 @@ def _make_share(network: Network, inputs: Tensor, classes: int, span: int) -> _S
 
 
 def _stack_agrees(
-    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, classes: int, gradient: Tensor
+    stack: DenseStack, network: Network, config: ModelConfig, inputs: Tensor, expected: tuple[Tensor, Tensor]
 ) -> bool:
-    """Whether a step is that of the loop, both ways."""
+    """Whether a step, both ways, and scores are those of the loop, `expected` as from `_try_out`."""
+    gradient, scores = expected
+    classes = scores.shape[1]
     model = network.read()
     once = msgspec.structs.replace(config, epochs=1, batch=len(inputs), step=1.0)
     training = LocalTraining(client=0, model=model, orders=np.arange(len(inputs))[None], seed=0)
-    for span in (0, padded_width(len(inputs), inputs.dtype)):
-        (trained,) = stack.train(once, _make_share(network, inputs, classes, span), [training])
-        if not _is_near(torch.tensor(model - trained).to(gradient), gradient):
-            return False
-    return True
+    found = []
+    try:
+        for span in (0, padded_width(len(inputs), inputs.dtype)):
+            (trained,) = stack.train(once, _make_share(network, inputs, classes, span), [training])
+            found.append((torch.tensor(model - trained).to(gradient), gradient))
+        with torch.inference_mode():
+            found.append((stack.score([model], network.prepare(inputs), len(inputs))[0], scores))
+    except RuntimeError:  # an operator that is not there, or not for these tensors
+        return False
+    return all(_is_near(one, other) for one, other in found)
 
 
 def repeats(
@@ -198,12 +180,36 @@ def _repeats_on(stack: DenseStack, model: Model, config: ModelConfig, share: _Sh
     return all(own.tobytes() == alone.tobytes() for own in together)
 
 
-def _change_layers(module: nn.Module) -> None:
+def _change_layers(module: nn.Module, like: Tensor) -> None:
     grouped = any(isinstance(layer, nn.GroupNorm) for layer in module.modules())
     faster: dict[type[nn.Module], type[nn.Module]] = {nn.MaxPool2d: ChannelsLastMaxPool2d}
-    faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
+    if compiled := _compiled_layers(like):
+        faster |= compiled
+    else:
+        faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
     for layer in module.modules():
         layer.__class__ = faster.get(type(layer), type(layer))
+
+
+def _compiled_layers(like: Tensor) -> dict[type[nn.Module], type[nn.Module]]:
+    """Layers for tensors like this one, compiled by numba; none where it or the processor does not offer that."""
+    if like.dtype != torch.float32 or like.device.type != "cpu":
+        return {}
+    try:
+        from fedelect.federation.torch.images import group_norm, winograd
+    except ImportError:  # without the extra `lab` there is no numba
+        return {}
+    if not winograd.has_wide_vectors():
+        return {}
+    return {nn.Conv2d: winograd.WinogradConv2d, nn.GroupNorm: group_norm.ChannelsLastGroupNorm}
+
+
+def _fuse_layers(network: Network) -> None:
+    """Let compiled layers do what follows them, where the module's code says so."""
+    if _compiled_layers(network.flat) and not any(_hooked(layer) for layer in network.body.modules()):
+        from fedelect.federation.torch.images.fusing import fuse
+
+        network.body = fuse(network.body) or network.body
 
 
 def _part_leading(network: Network) -> None:

@@ -1,0 +1,1 @@
+"""Layers for images, in the layout and by the arithmetic that suit the processor."""
