@@ -21,7 +21,7 @@ from fedelect.equations.intervals import mean_interval
 from fedelect.scenario import build_scenario
 from fedelect.simulator import Plan, simulate, specify_selectors
 
-SEED, DRAWS = 77, 12
+SEED, DRAWS = 77, 60
 LIES = ("praise", "blame", "no-loss")
 LIARS = (1, 4)
 

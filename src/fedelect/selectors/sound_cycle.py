@@ -2,8 +2,9 @@
 
 Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over the clients' own readings in the
 slots in which they train. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
-`CONVICTED` points they are left out, below `KEPT` they are back. Where no losses come, clients whose training gains
-nothing are left out for a while, and suspects are tried as a group. docs/theory/sound-cycle.md explains it.
+`CONVICTED` points they are left out, with `ACCUSED` points if a trial does not speak for them, below `KEPT` they are
+back. Clients whose training gains nothing are left out for a while. Where no losses come, the most suspicious clients
+are tried without an accusation. docs/theory/sound-cycle.md explains it.
 """
 
 import math
@@ -296,7 +297,7 @@ class SoundCycle(AbstractSelector):
 
         def ask(witness: Callable[[Arrays, Mask, Mask], int], kind: str) -> int:
             """Ask about those whom the other kinds of values name, so that nobody is a suspect and a proof by one."""
-            named = channels.suspects(without=kind)
+            named = channels.suspects(without=kind) if kind in channels.kinds else suspects
             return witness(arrays, named, (arrays["trained"] >= 2.0) & ~named & (arrays["silent"] < 2.0))
 
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
