@@ -49,7 +49,7 @@ class CrossoverTrial:
         start: First slot.
         cycle: Slots in which every client trains once; a block is as long, within limits.
         accused: Whether witnesses have accused the group. Then it counts as harmful after the first blocks, unless
-            leaving it out was worse.
+            leaving it out was worse, or nothing can be told.
     """
 
     def __init__(self, group: Mask, reference: Floats, *, start: int, cycle: int, accused: bool = False) -> None:
@@ -63,6 +63,10 @@ class CrossoverTrial:
     def sits_out(self, slot: int) -> bool:
         """Whether the group does not train in this slot, if others are there."""
         return (slot - self.start) // self.block % 2 == 0
+
+    def is_open(self, slot: int) -> bool:
+        """Whether who joins the group after this slot sits out a whole block before the first verdict."""
+        return slot < self.start + (FEWEST_BLOCKS - 1) * self.block
 
     def read(self, members: Ints, opinions: Floats) -> None:
         """Read a slot: the group's share of the cohort, and the opinions of those who did not train.
@@ -93,7 +97,8 @@ class CrossoverTrial:
         if self.accused:
             effects = [share_effect(means, shares, bends=bends) for bends in (False, True)]
             costly = all(ratio > COSTLY and slope * share > LEAST_COST for slope, ratio in effects)
-            return "acquitted" if costly else "harmful"
+            unknown = not any(ratio for _, ratio in effects)
+            return "acquitted" if costly or unknown else "harmful"
         slope, ratio = share_effect(means, shares, bends=blocks > FEWEST_BLOCKS)
         if ratio < HARMFUL and -slope * share > LEAST_BENEFIT:
             return "harmful"

@@ -160,14 +160,16 @@ class SoundCycle(AbstractSelector):
 
     def _introduce(self, candidates: Ints, slot: int) -> Ints:
         """Those elected least; among them few whose reported loss stays behind, once all others had a turn."""
-        arrays = self.arrays
-        inside = self._shuffle(candidates[arrays["out"][candidates] == 0.0], slot, "first")
-        inside = inside[np.argsort(arrays["elected"][inside], kind="stable")]
-        behind = find_behind(arrays)[inside]
+        elected = self.arrays["elected"]
+        inside = self._shuffle(candidates[self.arrays["out"][candidates] == 0.0], slot, "first")
+        inside = inside[np.argsort(elected[inside], kind="stable")]
+        behind = find_behind(self.arrays)[inside]
         late, others = inside[behind], inside[~behind]
-        waits = others.size >= self.size and arrays["elected"][others[0]] == 0.0
-        count = 0 if waits else max(1, round(MOST_BEHIND * self.size))
-        return np.concatenate([late[:count], others, late[count:]])[: self.size]
+        least = elected[others[0]] if others.size else 0.0
+        waits = others.size >= self.size and least == 0.0
+        count = 0 if waits else max(1, int(MOST_BEHIND * self.size))
+        due = late[elected[late] <= least]  # nobody has more turns for being behind
+        return np.concatenate([due[:count], others, due[count:], late[due.size :]])[: self.size]
 
     def _end_introduction(self) -> None:
         """Begin a cycle, in which those who had fewer turns so far have them besides their own."""
@@ -195,12 +197,12 @@ class SoundCycle(AbstractSelector):
         changes = [*self._changes, change][-MEMORY - 1 :]
         self._take_turns(members, selection.slot)
         self._judge(selection.slot, cohorts, changes)
-        if not self._introduced and selection.slot * len(members) >= INTRODUCTION * self.clients:
+        if not self._introduced and self.arrays["elected"].sum() >= INTRODUCTION * self.clients:
             self._end_introduction()
         self._cohorts, self._changes = cohorts, changes
         if self._trial is not None and self._has_drifted():
             self._trial = None  # the drift would be blamed on the group, or credited to it
-        if self._trial is not None:
+        if self._trial is not None and selection.slot >= self._trial.start:
             self._trial.read(members, feedback.opinions)
             self._end_trial(selection.slot, self._trial)
         if self._trial is None:
@@ -253,8 +255,10 @@ class SoundCycle(AbstractSelector):
         arrays["proven"] = proven.astype(np.float64)
         if self._trial is not None and self._trial.accused and not (self._trial.group & ~proven).any():
             self._trial = None
-        self._charge(slot, accused & ~proven, cohorts)
+        self._charge(slot, accused & ~proven & ~out, cohorts)
         convicted = proven | (arrays["banned"] > 0.0) | (arrays["silent"] >= 2.0)
+        if self._trial is not None and not self._trial.accused and (convicted & ~out).any():
+            self._trial = None  # what it measures has changed
         gainless = self._find_gainless(cohorts, changes) if self._may_judge(slot) else arrays["gainless"] > 0.0
         gainless &= ~convicted
         arrays["gainless"] = gainless.astype(np.float64)
@@ -272,12 +276,12 @@ class SoundCycle(AbstractSelector):
         arrays["out"][new], arrays["turn"][new], arrays["owed"][new] = 1.0, 1.0, 0.0
 
     def _charge(self, slot: int, accused: Mask, cohorts: list[list[int]]) -> None:
-        """Put those that witnesses accuse on trial, or add them to those who are."""
+        """Put those that witnesses accuse on trial, or add them to those who are, if they can sit out a block yet."""
         if not accused.any():
             return
-        if self._trial is not None and self._trial.accused:
+        if self._trial is not None:
             group = self._trial.group | accused
-            if np.count_nonzero(group) <= self.clients / 2:
+            if self._trial.accused and self._trial.is_open(slot) and np.count_nonzero(group) <= self.clients / 2:
                 self._trial.group = group
             return
         cycle = math.ceil(np.count_nonzero(self.arrays["out"] == 0.0) / len(cohorts[-1]))
@@ -286,7 +290,7 @@ class SoundCycle(AbstractSelector):
     def _accuse(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> tuple[Mask, bool]:
         """(N,) the suspects, if witnesses say that they are flawed; and whether enough do to need no trial."""
         arrays = self.arrays
-        out, proven = arrays["out"] > 0.0, arrays["proven"] > 0.0
+        proven = arrays["proven"] > 0.0
         channels = self._read_channels(slot)
         if channels is None:
             return proven, True
@@ -297,7 +301,7 @@ class SoundCycle(AbstractSelector):
 
         def ask(witness: Callable[[Arrays, Mask, Mask], int], kind: str) -> int:
             """Ask about those whom the other kinds of values name, so that nobody is a suspect and a proof by one."""
-            named = channels.suspects(without=kind) if kind in channels.kinds else suspects
+            named = suspects & channels.suspects(without=kind) if kind in channels.kinds else suspects
             return witness(arrays, named, (arrays["trained"] >= 2.0) & ~named & (arrays["silent"] < 2.0))
 
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
@@ -309,8 +313,7 @@ class SoundCycle(AbstractSelector):
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
         named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
-        # What they gained before they were left out does not acquit, and what made them gainless is not counted twice.
-        kept = out & (arrays["gainless"] == 0.0) & (points + max(gains, 0) >= KEPT)
+        kept = proven & (points + max(gains, 0) >= KEPT)  # what they gained before they were left out does not acquit
         return named & (kept | (points + gains >= ACCUSED)), points + gains >= CONVICTED
 
     def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
@@ -382,7 +385,7 @@ class SoundCycle(AbstractSelector):
             arrays["pardon"][group & (arrays["proven"] == 0.0)] = PARDON
         elif trial.accused:
             arrays["proven"][group] = 1.0
-            self._leave_out(group, np.full(self.clients, PAUSE))
+            self._leave_out(group & (arrays["out"] == 0.0), np.full(self.clients, PAUSE))
         elif outcome == "harmful":
             arrays["banned"][group] = 1.0
             self._leave_out(group, np.clip(2.0 * arrays["pause"], BANNED_PAUSE, LONGEST_PAUSE))
