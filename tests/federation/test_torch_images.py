@@ -256,3 +256,91 @@ def test_without_what_they_need_compiled_layers_are_left_out(missing: str, monke
     kinds = {type(layer) for layer in network.module.modules()}
     assert not {WinogradConv2d, ChannelsLastGroupNorm} & kinds
     assert not isinstance(network.body, torch.fx.GraphModule)
+
+
+class Counting(nn.Module):
+    """Counts its training passes in a buffer that follows no input, and leaves its block out once there were two."""
+
+    seen: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = Block(lambda block, images: torch.relu(block.norm(images)))
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Maps of images."""
+        if self.training:
+            self.seen = self.seen + 1
+        return self.block(images) if self.seen < 3 else images
+
+
+class Skipping(Counting):
+    """Leaves its block out by chance."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Maps of images."""
+        return self.block(images) if not self.training or torch.rand(()) >= 0.1 else images
+
+
+class Remembering(Counting):
+    """Keeps a number of the pass before."""
+
+    mean: Tensor | None = None
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Maps of images."""
+        made: Tensor = self.block(images)
+        self.mean = made.mean().detach()
+        return made
+
+
+class ByName(Counting):
+    """Names the argument of its rectifier."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Maps of images."""
+        return torch.relu(input=self.block.norm(images))
+
+
+@pytest.mark.parametrize("kind", [Counting, Skipping, Remembering, ByName])
+def test_a_module_that_does_more_than_its_graph_says_is_not_fused_and_not_touched(kind: type[Counting]) -> None:
+    module, drawn = kind(), torch.get_rng_state()
+    module.block.norm.__class__ = module.block.second_norm.__class__ = ChannelsLastGroupNorm
+    assert fuse(module.block) is not None and fuse(module) is None
+    assert float(module.seen) == 0.0 and getattr(module, "mean", None) is None
+    assert torch.equal(torch.get_rng_state(), drawn)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda images: torch.ones(1).expand(images.shape),
+        lambda images: images.contiguous(memory_format=torch.channels_last)[:, ::2],
+        lambda images: images[:, :16, :5, 2:],
+        lambda images: images[:1, :16],
+    ],
+)
+def test_winograd_reads_images_with_gaps_as_torch_does(change: Any) -> None:
+    images = change(draw(2, 32, 8, 8, dtype=torch.float32).detach())
+    weight = draw(16, images.shape[1], 3, 3, dtype=torch.float32).detach()
+    if images.shape[1] != 16:
+        images, weight = images[:, :16], weight[:, :16]
+    expected = nn.functional.conv2d(images, weight, padding=1)
+    assert torch.allclose(convolve_by_winograd(images, weight, None, 1), expected, atol=1e-4)
+
+
+def test_slopes_that_are_one_number_everywhere_go_through_winograd() -> None:
+    images, weight = draw(1, 16, 8, 8), draw(16, 16, 3, 3)
+    found = torch.autograd.grad(convolve_by_winograd(images, weight, None, 1).sum(), (images, weight))
+    expected = torch.autograd.grad(nn.functional.conv2d(images, weight, padding=1).sum(), (images, weight))
+    for one, other in zip(found, expected, strict=True):
+        assert torch.allclose(one, other, atol=1e-9)
+
+
+def test_a_normalisation_with_weights_and_no_biases_is_computed() -> None:
+    norm, images = nn.GroupNorm(4, 16), draw(2, 16, 5, 5, dtype=torch.float32)
+    norm.bias = None  # type: ignore[assignment]
+    expected = norm(images)
+    norm.__class__ = ChannelsLastGroupNorm
+    assert torch.allclose(norm(images), expected, atol=1e-5)

@@ -25,7 +25,7 @@ from fedelect.scenario import Scenario, ScenarioConfig
 from fedelect.vocabulary import Floats, Ints
 
 DEFAULT_ENGINE = "auto"
-"""Engine that is taken if none is named: `torch-loop` for PyTorch modules, else the faster of `gram` and `primal`."""
+"""Engine that is taken if none is named: `torch-layers` for PyTorch modules, else the faster of `gram` and `primal`."""
 
 _LINEAR: dict[str, Literal["auto", "gram", "primal"]] = {"auto": "auto", "gram": "gram", "primal": "primal"}
 _TORCH: dict[str, Literal["loop", "layers"]] = {

@@ -62,10 +62,10 @@ def hasten(network: Network, config: ModelConfig, features: int, classes: int) -
         network.load(model)
         return None
     before = [(layer, type(layer)) for layer in network.module.modules()]
-    _change_layers(network.module, network.flat)
-    _part_leading(network)
-    _fuse_layers(network)
     try:
+        _change_layers(network.module, network.flat)
+        _part_leading(network)
+        _fuse_layers(network)
         found = _try_out(network, inputs, labels)
         agree = all(_is_near(one, other) for one, other in zip(found, expected, strict=True))
     except Exception:  # whatever it is that the module does with its images
@@ -183,7 +183,7 @@ def _repeats_on(stack: DenseStack, model: Model, config: ModelConfig, share: _Sh
 def _change_layers(module: nn.Module, like: Tensor) -> None:
     grouped = any(isinstance(layer, nn.GroupNorm) for layer in module.modules())
     faster: dict[type[nn.Module], type[nn.Module]] = {nn.MaxPool2d: ChannelsLastMaxPool2d}
-    if compiled := _compiled_layers(like):
+    if compiled := _compiled_layers(module, like):
         faster |= compiled
     else:
         faster |= {nn.GroupNorm: ContiguousGroupNorm} if grouped else {nn.Conv2d: ChannelsLastConv2d}
@@ -191,13 +191,14 @@ def _change_layers(module: nn.Module, like: Tensor) -> None:
         layer.__class__ = faster.get(type(layer), type(layer))
 
 
-def _compiled_layers(like: Tensor) -> dict[type[nn.Module], type[nn.Module]]:
+def _compiled_layers(module: nn.Module, like: Tensor) -> dict[type[nn.Module], type[nn.Module]]:
     """Layers for tensors like this one, compiled by numba; none where it or the processor does not offer that."""
-    if like.dtype != torch.float32 or like.device.type != "cpu":
+    fits = any(isinstance(layer, nn.Conv2d | nn.GroupNorm) for layer in module.modules())
+    if not fits or like.dtype != torch.float32 or like.device.type != "cpu":
         return {}
     try:
         from fedelect.federation.torch.images import group_norm, winograd
-    except ImportError:  # without the extra `lab` there is no numba
+    except (ImportError, OSError):  # without the extra `lab` there is no numba, or its library cannot be loaded
         return {}
     if not winograd.has_wide_vectors():
         return {}
@@ -206,7 +207,7 @@ def _compiled_layers(like: Tensor) -> dict[type[nn.Module], type[nn.Module]]:
 
 def _fuse_layers(network: Network) -> None:
     """Let compiled layers do what follows them, where the module's code says so."""
-    if _compiled_layers(network.flat) and not any(_hooked(layer) for layer in network.body.modules()):
+    if _compiled_layers(network.module, network.flat) and not any(_hooked(layer) for layer in network.body.modules()):
         from fedelect.federation.torch.images.fusing import fuse
 
         network.body = fuse(network.body) or network.body
@@ -246,4 +247,4 @@ def _prepares(layer: nn.Module) -> bool:
 
 
 def _hooked(layer: nn.Module) -> bool:
-    return bool(layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks)
+    return bool(layer._forward_hooks or layer._forward_pre_hooks or layer._backward_hooks or layer._backward_pre_hooks)

@@ -1,9 +1,11 @@
 """Reads off a module's code where a shortcut and a rectifier follow a group normalisation, to compute them in one pass.
 
-By `torch.fx`: the module is called once with a stand-in for its inputs, and what it does is written down. A module
-whose steps depend on its inputs, or on whether it is trained or scored, is left as it is.
+By `torch.fx`: a copy of the module is called with a stand-in for its inputs, and what it does is written down. A module
+whose steps depend on its inputs, or on whether it is trained or scored, is left as it is. So is one that draws numbers
+or changes anything of its own: what is written down would do so once, and never again.
 """
 
+import copy
 import operator
 from typing import Any
 
@@ -31,22 +33,42 @@ def fuse(module: nn.Module) -> nn.Module | None:
     """
     if not any(isinstance(layer, ChannelsLastGroupNorm) for layer in module.modules()):
         return None
-    graphs = []
-    for trained in (False, True):
-        module.train(trained)
-        try:
-            graphs.append(_Reader().trace(module))
-        except Exception:  # whatever it is that the module does with a stand-in
+    try:
+        graph = _read(copy.deepcopy(module))
+        if graph is None or not sum([_fuse_at(module, graph, node) for node in list(graph.nodes)]):
             return None
-    graph = graphs[0]
-    if str(graph) != str(graphs[1]) or not sum([_fuse_at(module, graph, node) for node in list(graph.nodes)]):
+        return fx.GraphModule(module, graph)
+    except Exception:  # whatever it is that the module does with a stand-in
         return None
-    return fx.GraphModule(module, graph)
+
+
+def _read(module: nn.Module) -> fx.Graph | None:
+    """What the module does; None if that is not all, or not always the same."""
+    graphs = []
+    with torch.random.fork_rng(devices=[]):
+        for trained in (False, True):
+            module.train(trained)
+            state, drawn = _list_state(module), torch.get_rng_state()
+            graphs.append(_Reader().trace(module))
+            if _list_state(module) != state or not torch.equal(torch.get_rng_state(), drawn):
+                return None
+    return graphs[0] if str(graphs[0]) == str(graphs[1]) else None
+
+
+def _list_state(module: nn.Module) -> list[tuple[Any, ...]]:
+    """All that the module and its layers hold, such that a change shows: which objects, and how often changed."""
+    held = []
+    for name, layer in module.named_modules():
+        own = {**vars(layer), **layer._parameters, **layer._buffers}
+        for key, value in own.items():
+            size = len(value) if isinstance(value, list | dict | set) else 0
+            held.append((name, key, id(value), size, value._version if isinstance(value, torch.Tensor) else 0))
+    return held
 
 
 def _fuse_at(module: nn.Module, graph: fx.Graph, node: fx.Node) -> bool:
     """Put a rectifier into what it follows, if it can be."""
-    if not _rectifies(module, node) or not isinstance(before := node.args[0], fx.Node):
+    if not _rectifies(module, node) or not node.args or not isinstance(before := node.args[0], fx.Node):
         return False
     added, done = None, [node, before]
     if before.op == "call_function" and before.target in _SUMS and len(before.args) == 2 and not before.kwargs:

@@ -265,6 +265,7 @@ class ChannelsLastGroupNorm(nn.GroupNorm):
             made = made if added is None else made + added
             return made.relu() if rectified else made
         channels = input.shape[1]
-        weight = self.weight if self.affine else input.new_ones(channels)
-        bias = self.bias if self.affine else input.new_zeros(channels)
+        own, shift = self._parameters["weight"], self._parameters["bias"]
+        weight: Tensor = input.new_ones(channels) if own is None else own
+        bias: Tensor = input.new_zeros(channels) if shift is None else shift
         return normalise_groups(input, weight, bias, added, self.num_groups, self.eps, rectified)

@@ -182,8 +182,8 @@ def _convolve(images: Tensor, weights: Tensor, bias: Tensor | None, margin: int)
 
 
 def _pixels(images: Tensor) -> Array:
-    """Images (B, C, H, W) as (B, H, W, C), flat; a view where they are channels-last."""
-    return images.permute(0, 2, 3, 1).reshape(-1).numpy()
+    """Images (B, C, H, W) as (B, H, W, C), flat and without gaps; a view where they are channels-last."""
+    return images.permute(0, 2, 3, 1).contiguous().view(-1).numpy()
 
 
 class Winograd(torch.autograd.Function):
