@@ -71,6 +71,20 @@ def test_a_group_that_witnesses_accuse_is_acquitted_only_if_its_absence_cost_som
     assert outcomes(0.0).count("harmful") >= 12
 
 
+def test_a_trial_that_can_tell_nothing_acquits_also_the_accused() -> None:
+    trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=1, cycle=BLOCK, accused=True)
+    for _ in range(3 * BLOCK):
+        trial.read(np.arange(K), np.full(N, np.nan))
+    assert trial.judge(3 * BLOCK) == "acquitted"
+
+
+def test_who_joins_a_trial_sits_out_a_whole_block_before_its_verdict() -> None:
+    trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=11, cycle=BLOCK, accused=True)
+    last = max(slot for slot in range(11, 60) if trial.is_open(slot))
+    assert all(trial.sits_out(slot) for slot in range(last + 1, last + 1 + BLOCK))
+    assert last + BLOCK == 11 + 3 * BLOCK - 1  # the last slot before the first verdict
+
+
 @pytest.mark.parametrize("trend", [0.1, 0.3, 0.6])
 def test_a_learning_curve_that_flattens_is_not_taken_for_harm(trend: float) -> None:
     assert {play(0.0, noise=0.0, trend=trend, seed=seed) for seed in range(5)} == {"acquitted"}

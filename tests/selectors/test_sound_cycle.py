@@ -246,6 +246,20 @@ def test_clients_whose_reported_loss_does_not_fall_train_late_and_never_together
         assert set(out[-1]) == set(np.flatnonzero(MINORITY).tolist())
 
 
+def test_one_client_that_stays_behind_gets_no_more_turns_than_others() -> None:
+    for clients, budget, slots in ((50, 10, 20), (60, 6, 40)):
+        selector = SoundCycle(clients=clients, budget=budget, seed=1)
+        turns = np.zeros(clients)
+        for slot in range(1, slots + 1):
+            selection = selector.ask()
+            turns[list(selection.cohort)] += 1
+            loss = np.full(clients, 2.0 * np.exp(-slot / 5) + 0.2)
+            loss[0] = 2.2
+            opinions = 0.9 - 0.5 * np.exp(-slot / 15) + 0.01 * stream(3, "behind", slot).standard_normal(clients)
+            selector.tell(selection, Feedback(opinions=opinions, loss=loss))
+        assert turns[0] <= np.median(turns) and np.ptp(turns[1:]) <= 2
+
+
 def test_honest_clients_that_trained_late_at_first_make_up_for_their_turns() -> None:
     def late(slot: int, cohort: list[int], told: Told) -> None:
         """Rare data: the reported loss does not fall until the client has trained, and the training helps it."""
@@ -340,6 +354,27 @@ def test_flipped_updates_are_found_from_losses_alone() -> None:
         assert set(np.flatnonzero(MINORITY).tolist()) <= set(out[-1]) and len(out[-1]) <= 6
         late = counts(cohorts[40:])
         assert late[MINORITY].sum() < 0.25 * MINORITY.mean() * late.sum()
+
+
+def test_a_trial_of_the_accused_goes_on_after_a_restore_and_tells_the_same() -> None:
+    def accused(slot: int, cohort: list[int], told: Told) -> None:
+        told["loss"][cohort] = np.where(MINORITY[cohort], 2.5, told["loss"][cohort])
+
+    for begun in range(10, 30):
+        selector, _, _ = play(begun, accused, seed=2)
+        state = json.loads(json.dumps(selector.state()))
+        if state["memory"]["trial"] is not None:
+            break
+    assert state["memory"]["trial"]["accused"]
+    twin = SoundCycle.restore(state)
+    for slot in range(begun + 1, begun + 45):
+        selections = [one.ask() for one in (selector, twin)]
+        assert selections[0] == selections[1]
+        told: dict[str, Any] = signals(slot, list(selections[0].cohort))
+        accused(slot, list(selections[0].cohort), told)
+        for one in (selector, twin):
+            one.tell(selections[0], Feedback(**told))
+    assert selector.state() == twin.state() and selector.left_out
 
 
 def test_an_accused_group_whose_absence_costs_opinion_is_acquitted() -> None:

@@ -268,7 +268,7 @@ class SoundCycle(AbstractSelector):
         arrays["wait"][freed] = arrays["out"][freed] = 0.0
 
     def _leave_out(self, new: Mask, pauses: Floats) -> None:
-        """Leave out these clients for so many cycles, (N,), at first."""
+        """Leave out these clients at first for `pauses` (N,) cycles."""
         arrays = self.arrays
         if new.any() and not arrays["out"].any():
             arrays["level_before"] = arrays["level"].copy()
