@@ -78,7 +78,6 @@ TRIED = 0.25
 
 _LEAST_DRIFT = 0.2  # of an opinion
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
-_DROP_DEVIATION = 0.02  # the same of what own training lowers them by
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -308,7 +307,7 @@ class SoundCycle(AbstractSelector):
         gains = ask(ask_gains, "gain")
         points = (
             ask_losses(arrays, suspects, others)
-            + ask(ask_drops, "drop")
+            + ask_drops(arrays, suspects, others)
             + ask(ask_updates, "update")
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
@@ -417,7 +416,6 @@ class SoundCycle(AbstractSelector):
         channels = [
             ("loss", arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
             ("loss", -arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
-            ("drop", -weighted_mean(arrays["drop"], arrays["drops"]), arrays["drops"] > 0.0, _DROP_DEVIATION),
             ("gain", -weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
             ("update", -weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
             ("update", np.abs(weighted_mean(arrays["length"], arrays["updates"])), arrays["updates"] > 0.0, 1e-9),
