@@ -1,10 +1,10 @@
 """Worlds drawn at random, so that no world is chosen by hand: sizes, data, model, shares, flaws, absence, surveys.
 
-    python -m benchmarks.warm_selector.drawn play RUNS design|report [SELECTOR ...]
-    python -m benchmarks.warm_selector.drawn show RUNS design|report [SELECTOR ...]
+    python -m benchmarks.warm_selector.drawn play RUNS design|more|report [SELECTOR ...]
+    python -m benchmarks.warm_selector.drawn show RUNS design|more|report [SELECTOR ...]
 
-Half of the worlds have flawed clients. The design worlds serve to try variants. The report worlds have another seed and
-are played when a version is settled. Each selector has a run folder of its own in each world; within a trial all share
+Half of the worlds have flawed clients. The worlds of `design` and `more` serve to try variants. The report worlds have
+another seed and are played when a version is settled. Each selector has a run folder of its own in each world; within a trial all share
 world and luck. What was stopped goes on.
 """
 
@@ -29,7 +29,9 @@ from fedelect.seeds import stream
 from fedelect.simulator import Plan, simulate, specify_selectors
 from fedelect.vocabulary import Floats
 
-SEEDS = {"design": 2_000, "report": 3_000}
+SEEDS = {"design": 2_000, "more": 5_000, "report": 4_000}
+"""Worlds of seed 3,000 were reported once, and the selector changed after it."""
+
 WORLDS, TRIALS = 60, 3
 BASELINE = "baselines"
 OURS = ("sound-cycle", *VARIANTS)

@@ -2,9 +2,9 @@
 
 What one client does to the model is below the noise of a slot. What leaving a group out does is not: the average
 opinion of all clients answers within a few slots. A trial has blocks without the group, with it, without it, and so
-on. The average opinion of those who do not train is regressed on a line in time and on the group's recent share of the
-cohorts. Learning curves flatten, and a curve that flattens lies above a line in the middle: with three blocks, where
-the group is in, so that the trend speaks for it. With more blocks a parabola takes the place of the line.
+on. The average opinion of those who do not train is regressed on a trend in time and on the group's recent share of
+the cohorts. Learning curves flatten, and with few blocks no trend fits them well: a verdict must hold with a line and
+with a parabola.
 """
 
 import math
@@ -26,14 +26,15 @@ FEWEST_BLOCKS, MOST_BLOCKS = 3, 6
 SHORTEST_BLOCK, LONGEST_BLOCK = 6, 10
 """Slots: enough for the model to forget the cohorts before it, and for an average over noise; in between, a cycle."""
 
-HARMFUL = -1.8
-"""Ratio of the effect of the group's share to its standard error, at which it counts as harmful."""
+HARMFUL, LEAST_BENEFIT = -1.8, 0.01
+"""Ratio of the effect of the group's share to its standard error, and rise of the average opinion when it is left out,
+in units of opinion: both at least, whether the trend is a line or a parabola, for a group to count as harmful."""
 
-LEAST_BENEFIT = 0.01
-"""Rise of the average opinion, in units of opinion, below which leaving a group out is not worth it."""
+HARMFUL_ACCUSED, LEAST_BENEFIT_ACCUSED, MOST_BLOCKS_ACCUSED = -1.0, 0.005, 5
+"""The same of a group that witnesses accuse, and the blocks after which the mean of both trends decides."""
 
-COSTLY, LEAST_COST = 0.6, 0.005
-"""Ratio of the effect to its error, and fall of the average opinion, at which leaving out the accused was worse."""
+COSTLY = 1.0
+"""Ratio at which an accused group is acquitted before, if leaving it out costs `LEAST_BENEFIT_ACCUSED` or more."""
 
 _RECENT = 0.7  # weight that the share of the slots before keeps: the model forgets a cohort in a few slots
 _RIDGE = 3.0  # variance of a slot's change in units of the variance of one client's effect
@@ -48,14 +49,14 @@ class CrossoverTrial:
             all have in common; nan where none is known.
         start: First slot.
         cycle: Slots in which every client trains once; a block is as long, within limits.
-        accused: Whether witnesses have accused the group. Then it counts as harmful after the first blocks, unless
-            leaving it out was worse, or nothing can be told.
+        accused: Whether witnesses have accused the group. Then less proves that it is harmful.
     """
 
     def __init__(self, group: Mask, reference: Floats, *, start: int, cycle: int, accused: bool = False) -> None:
         self.group, self.start, self.accused = group, start, accused
         self.block = min(max(cycle, SHORTEST_BLOCK), LONGEST_BLOCK)
         self._reference = reference.copy()
+        self._levels = [math.nan, math.nan]  # mean change of those on trial and of the others, when last known
         self._judged = 0  # blocks
         self._shares: list[float] = []
         self._means: list[float] = []
@@ -71,16 +72,22 @@ class CrossoverTrial:
     def read(self, members: Ints, opinions: Floats) -> None:
         """Read a slot: the group's share of the cohort, and the opinions of those who did not train.
 
-        Members do not count: what they gain by their own training, or pretend to, says nothing about the goal.
+        Members do not count: what they gain by their own training, or pretend to, says nothing about the goal. So that
+        it does not matter how many of the group are members, its mean has the weight of its share of all clients.
         """
         outside = opinions.copy()
         outside[members] = math.nan
         changes = outside - self._reference
-        known = changes[~np.isnan(changes)]
-        common = float(known.mean()) if known.size else 0.0
+        known = ~np.isnan(changes)
+        common = float(changes[known].mean()) if known.any() else 0.0
+        for side, which in enumerate((known & self.group, known & ~self.group)):
+            if which.any():
+                self._levels[side] = float(changes[which].mean())
         self._reference = np.where(np.isnan(self._reference), outside - common, self._reference)
         self._shares.append(float(self.group[members].mean()))
-        self._means.append(math.nan if np.isnan(outside).all() else common)
+        share, (inside, others) = float(self.group.mean()), self._levels
+        level = others if math.isnan(inside) else share * inside + (1.0 - share) * others
+        self._means.append(math.nan if np.isnan(outside).all() else level)
 
     def judge(self, slot: int) -> Outcome:
         """Judge at the end of a block.
@@ -94,15 +101,19 @@ class CrossoverTrial:
         self._judged = blocks
         share = float(self.group.mean())
         means, shares = np.array(self._means), smooth_shares(np.array(self._shares), before=share)
-        if self.accused:
-            effects = [share_effect(means, shares, bends=bends) for bends in (False, True)]
-            costly = all(ratio > COSTLY and slope * share > LEAST_COST for slope, ratio in effects)
-            unknown = not any(ratio for _, ratio in effects)
-            return "acquitted" if costly or unknown else "harmful"
-        slope, ratio = share_effect(means, shares, bends=blocks > FEWEST_BLOCKS)
-        if ratio < HARMFUL and -slope * share > LEAST_BENEFIT:
+        effects = [share_effect(means, shares, bends=bends) for bends in (False, True)]
+        ratios, benefits = [ratio for _, ratio in effects], [-share * slope for slope, _ in effects]
+        if not any(ratios):
+            return "acquitted"  # nothing can be told
+        if not self.accused:
+            if max(ratios) < HARMFUL and min(benefits) > LEAST_BENEFIT:
+                return "harmful"
+            return "acquitted" if max(ratios) >= 0.0 or blocks >= MOST_BLOCKS else "undecided"
+        if blocks >= MOST_BLOCKS_ACCUSED:
+            return "harmful" if sum(benefits) > 2.0 * LEAST_BENEFIT_ACCUSED else "acquitted"
+        if max(ratios) < HARMFUL_ACCUSED and min(benefits) > LEAST_BENEFIT_ACCUSED:
             return "harmful"
-        return "acquitted" if ratio >= 0.0 or blocks >= MOST_BLOCKS else "undecided"
+        return "acquitted" if min(ratios) > COSTLY and max(benefits) < -LEAST_BENEFIT_ACCUSED else "undecided"
 
     def state(self) -> dict[str, Any]:
         """Return the trial as JSON-able values."""
@@ -112,6 +123,7 @@ class CrossoverTrial:
             "block": self.block,
             "judged": self._judged,
             "slots": len(self._means),
+            "levels": pack(np.array(self._levels), "<f8"),
             "group": pack(self.group.astype(np.float64), "<f8"),
             "reference": pack(self._reference, "<f8"),
             "shares": pack(np.array(self._shares), "<f8"),
@@ -126,6 +138,7 @@ class CrossoverTrial:
         start, block = as_int("start", state["start"]), as_int("block", state["block"])
         trial = cls(group, reference, start=start, cycle=block, accused=bool(state["accused"]))
         trial._judged, slots = as_int("judged", state["judged"]), as_int("slots", state["slots"])
+        trial._levels = unpack(state["levels"], "<f8", size=2, what="levels").tolist()
         trial._shares = unpack(state["shares"], "<f8", size=slots, what="shares").tolist()
         trial._means = unpack(state["means"], "<f8", size=slots, what="means").tolist()
         return trial

@@ -6,14 +6,19 @@ trained.
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedelect.vocabulary import Floats, Ints
+from fedelect.rules import pack, unpack
+from fedelect.vocabulary import UPDATE_SIZE, Floats, Ints, as_int
 
 FORGET = 0.9
 """Weight that readings keep with each new one of the same client."""
+
+RECENT = 32
+"""Updates with which new ones are compared, besides those of the same slot."""
 
 LEVEL_STEP = 0.3
 """Weight of a new opinion in a client's level, and of a slot in what is usual."""
@@ -29,6 +34,7 @@ _BEHIND = 0.25  # share of that progress
 _ABOVE = 0.2  # of a log loss
 _SILENT = 4.0  # largest log ratio of lengths of updates
 _WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
+_LEAST_UPDATES = 4  # below which nothing can be said of one of them
 _RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
 
 
@@ -125,6 +131,8 @@ def read_reports(arrays: Mapping[str, Floats], members: Ints, losses: Floats) ->
     for name, values in (("drop", arrays["away"][read] - (logs[read] - level)), ("drops", 1.0)):
         arrays[name][read] = FORGET * arrays[name][read] + values
     arrays["away"][away] = logs[away] - level
+    for name, values in (("aside", logs - float(np.median(logs[known]))), ("asides", np.ones(logs.size))):
+        arrays[name][away] = FORGET * arrays[name][away] + values[away]
     new = known & np.isnan(arrays["report"])
     for name, which in (("first_report", new), ("report", known)):
         arrays[name][which], arrays[f"{name}_level"][which] = logs[which], level
@@ -141,32 +149,78 @@ def find_behind(arrays: Mapping[str, Floats]) -> NDArray[np.bool_]:
     return behind
 
 
-def read_updates(arrays: Mapping[str, Floats], members: Ints, updates: Floats) -> None:
-    """Read direction and length of the members' updates against those of the other members.
+class RecentUpdates:
+    """The last updates of all clients, with which new ones are compared: small cohorts alone tell nothing.
 
     Args:
-        arrays: Changed in place.
-        members: The cohort.
-        updates: (N, 64) projected updates, nan where none arrived.
+        clients: (M,) who sent them.
+        directions: (M, 64) of unit length, or 0.
+        lengths: (M,) logarithms.
     """
-    members = members[~np.isnan(updates[members, 0])]
-    if members.size < 3:
-        return
-    rows = updates[members]
-    lengths = np.linalg.norm(rows, axis=1)
-    if not lengths.any():
-        return
-    returned = lengths <= _RETURNED * lengths.max()
-    usual = np.quantile(lengths[~returned], 0.5, method="lower")
-    silent = returned | (lengths <= _WORTHLESS * usual)
-    arrays["silent"][members] = np.where(silent, arrays["silent"][members] + 1.0, 0.0)
-    units = rows / np.maximum(lengths, 1e-300)[:, None]
-    others = units.sum(axis=0) - units
-    cosines = (units * others).sum(axis=1) / np.maximum(np.linalg.norm(others, axis=1), 1e-12)
-    logs = np.log(np.maximum(lengths, 1e-6 * lengths.max()))
-    ratios = np.clip(logs - np.median(logs[~silent]), -_SILENT, _SILENT)
-    for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
-        arrays[name][members] = FORGET * arrays[name][members] + values
+
+    def __init__(self, clients: Ints, directions: Floats, lengths: Floats) -> None:
+        self.clients, self.directions, self.lengths = clients, directions, lengths
+
+    @classmethod
+    def empty(cls) -> "RecentUpdates":
+        """Nothing was sent yet."""
+        return cls(np.empty(0, dtype=np.int64), np.empty((0, UPDATE_SIZE)), np.empty(0))
+
+    def read(self, arrays: Mapping[str, Floats], members: Ints, updates: Floats) -> None:
+        """Read direction and length of the members' updates against those of other clients, now and lately.
+
+        Args:
+            arrays: Changed in place.
+            members: The cohort.
+            updates: (N, 64) projected updates, nan where none arrived.
+        """
+        members = members[~np.isnan(updates[members, 0])]
+        rows = updates[members]
+        sizes = np.linalg.norm(rows, axis=1)
+        if not sizes.any():
+            return
+        returned = sizes <= _RETURNED * sizes.max()
+        if np.count_nonzero(~returned) >= _LEAST_UPDATES:
+            self.clients, self.directions, self.lengths = self.clients[:0], self.directions[:0], self.lengths[:0]
+        clients = np.concatenate([self.clients, members[~returned]])
+        units = rows / np.maximum(sizes, 1e-300)[:, None]
+        directions = np.concatenate([self.directions, units[~returned]])
+        logs = np.log(np.maximum(sizes, 1e-6 * sizes.max()))
+        lengths = np.concatenate([self.lengths, logs[~returned]])
+        known = lengths.size >= _LEAST_UPDATES
+        if known:
+            usual = float(np.quantile(lengths, 0.5, method="lower"))
+            silent = returned | (logs <= usual + math.log(_WORTHLESS))
+            arrays["silent"][members] = np.where(silent, arrays["silent"][members] + 1.0, 0.0)
+            ratios = np.clip(logs - float(np.median(lengths)), -_SILENT, _SILENT)
+            total = directions.sum(axis=0)
+            cosines = np.empty(members.size)
+            for row, client in enumerate(members.tolist()):
+                others = total - directions[clients == client].sum(axis=0)
+                cosines[row] = units[row] @ others / max(float(np.linalg.norm(others)), 1e-12)
+            for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
+                arrays[name][members] = FORGET * arrays[name][members] + values
+        self.clients, self.directions, self.lengths = clients[-RECENT:], directions[-RECENT:], lengths[-RECENT:]
+
+    def state(self) -> dict[str, Any]:
+        """Return them as JSON-able values."""
+        return {
+            "count": self.clients.size,
+            "clients": pack(self.clients, "<i8"),
+            "directions": pack(self.directions.ravel(), "<f8"),
+            "lengths": pack(self.lengths, "<f8"),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> "RecentUpdates":
+        """Continue from a saved state."""
+        count = as_int("count", state["count"])
+        directions = unpack(state["directions"], "<f8", size=count * UPDATE_SIZE, what="directions")
+        return cls(
+            unpack(state["clients"], "<i8", size=count, what="clients"),
+            directions.reshape(count, UPDATE_SIZE),
+            unpack(state["lengths"], "<f8", size=count, what="lengths"),
+        )
 
 
 def _mean_known(values: Floats) -> float:

@@ -17,7 +17,7 @@ from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
 from fedelect.selectors.crossover import CrossoverTrial, member_effects
-from fedelect.selectors.readings import find_behind, read_losses, read_opinions, read_reports, read_updates
+from fedelect.selectors.readings import RecentUpdates, find_behind, read_losses, read_opinions, read_reports
 from fedelect.selectors.two_kinds import Channels, score
 from fedelect.selectors.witnesses import (
     Arrays,
@@ -45,6 +45,14 @@ MOST_BEHIND = 0.2
 
 CONVICTED, ACCUSED, KEPT = 3, 2, 1
 """Points at which suspects are left out, at which a trial decides, and at which those left out stay so."""
+
+BY_TRIAL = 2.0
+"""Value of `proven` after a trial."""
+
+CURED, LEAST_ABOVE, GAINS = 0.4, 0.3, 2.5
+"""Suspects by their reports alone are tried if what their reported log loss is above the others' by is `LEAST_ABOVE` or
+more, if own training leaves more than the share `CURED` of that, and if their own gain is less than `GAINS` deviations
+above the others': rare data is cured by own training, and gains most."""
 
 CLEARED = 6.0
 """Own gain, in deviations above the others, at which a client is never left out."""
@@ -78,6 +86,7 @@ TRIED = 0.25
 
 _LEAST_DRIFT = 0.2  # of an opinion
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
+_REPORTS, _LOSSES = frozenset({"report"}), frozenset({"report", "loss"})  # kinds of values
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -86,7 +95,7 @@ class SoundCycle(AbstractSelector):
     """Shuffled cycles over the clients that look sound; the others return now and then, and are judged again."""
 
     advice: ClassVar[str] = "The model goes on from slot to slot, and some clients may have wrong data or updates."
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     resizes = True
     needs: ClassVar[frozenset[Signal]] = frozenset({"opinions"})
     uses: ClassVar[frozenset[Signal]] = frozenset({"loss", "updates"})
@@ -101,6 +110,8 @@ class SoundCycle(AbstractSelector):
         "trained": 0.0,  # slots from which something was learnt
         "losses": 0.0,  # readings of its loss
         "height": 0.0,  # log loss minus the median log loss of all that report in the slot, smoothed
+        "asides": 0.0,  # weight of the readings in `aside`
+        "aside": 0.0,  # the same in slots in which it did not train
         "loss": 0.0,  # log loss, smoothed
         "first_loss": 0.0,  # log loss at its first reading
         "first_level": 0.0,  # level of that median at its first reading
@@ -135,11 +146,12 @@ class SoundCycle(AbstractSelector):
         self._cohorts: list[list[int]] = []  # the last MEMORY + 1 that were told
         self._changes: list[float] = []  # in opinion, of those outside these and the cohorts before them
         self._loss_level = math.nan  # median log loss of all that report, smoothed
+        self._recent = RecentUpdates.empty()
         self._usual_gain = math.nan  # median absolute gain of the members of a slot, smoothed
         self._introduced = False
         self._trial: CrossoverTrial | None = None
         self._acquittals = 0  # trials in a row that found nothing
-        self._next_trial = max(FIRST_TRIAL, math.ceil(FIRST_TRIAL_CYCLES * clients / budget))  # slot
+        self._next_trial = 0  # slot
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -190,7 +202,7 @@ class SoundCycle(AbstractSelector):
             self._loss_level = read_losses(self.arrays, members, feedback.loss, level=self._loss_level)
             read_reports(self.arrays, members, feedback.loss)
         if feedback.updates is not None:
-            read_updates(self.arrays, members, feedback.updates)
+            self._recent.read(self.arrays, members, feedback.updates)
         self.arrays["trained"][members] += 1.0
         cohorts = [*self._cohorts, list(selection.cohort)][-MEMORY - 1 :]
         changes = [*self._changes, change][-MEMORY - 1 :]
@@ -206,6 +218,8 @@ class SoundCycle(AbstractSelector):
             self._end_trial(selection.slot, self._trial)
         if self._trial is None:
             self._begin_trial(selection.slot)
+        elif not self._trial.accused and self._hears_losses():
+            self._extend_trial(selection.slot, self._trial, self._most_suspicious(selection.slot))
 
     def _abandon(self, selection: Selection) -> None:
         self._take_turns(np.array(selection.cohort), selection.slot)
@@ -243,15 +257,14 @@ class SoundCycle(AbstractSelector):
     def _judge(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> None:
         """Leave out the suspects if the witnesses say so, and those whose updates are worthless; let others return."""
         arrays = self.arrays
-        cycle = math.ceil(self.clients / len(cohorts[-1]))
-        if slot % math.ceil(cycle / 10):  # where a cycle is long, a verdict in each tenth of it is enough
+        if not self._is_due(slot, len(cohorts[-1])):
             return
         out = arrays["out"] > 0.0
         if misses_training(arrays, out & (arrays["silent"] < 2.0)):
             arrays["pardon"][out] = PARDON
         accused, clearly = self._accuse(slot, cohorts, changes)
-        proven = accused & (clearly | (arrays["proven"] > 0.0))
-        arrays["proven"] = proven.astype(np.float64)
+        proven = clearly | (accused & (arrays["proven"] > 0.0))
+        arrays["proven"] = np.where(proven, np.maximum(arrays["proven"], 1.0), 0.0)
         if self._trial is not None and self._trial.accused and not (self._trial.group & ~proven).any():
             self._trial = None
         self._charge(slot, accused & ~proven & ~out, cohorts)
@@ -266,6 +279,10 @@ class SoundCycle(AbstractSelector):
         freed = out & ~convicted
         arrays["wait"][freed] = arrays["out"][freed] = 0.0
 
+    def _is_due(self, slot: int, size: int) -> bool:
+        """Whether this slot has a verdict: where a cycle is long, one in each tenth of it is enough."""
+        return slot % math.ceil(math.ceil(self.clients / size) / 10) == 0
+
     def _leave_out(self, new: Mask, pauses: Floats) -> None:
         """Leave out these clients at first for `pauses` (N,) cycles."""
         arrays = self.arrays
@@ -279,28 +296,35 @@ class SoundCycle(AbstractSelector):
         if not accused.any():
             return
         if self._trial is not None:
-            group = self._trial.group | accused
-            if self._trial.accused and self._trial.is_open(slot) and np.count_nonzero(group) <= self.clients / 2:
-                self._trial.group = group
+            self._extend_trial(slot, self._trial, accused)
+            self._trial.accused |= bool(2 * np.count_nonzero(self._trial.group & accused) >= np.count_nonzero(accused))
             return
         cycle = math.ceil(np.count_nonzero(self.arrays["out"] == 0.0) / len(cohorts[-1]))
         self._trial = CrossoverTrial(accused, self.arrays["own"], start=slot + 1, cycle=cycle, accused=True)
 
-    def _accuse(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> tuple[Mask, bool]:
-        """(N,) the suspects, if witnesses say that they are flawed; and whether enough do to need no trial."""
+    def _extend_trial(self, slot: int, trial: CrossoverTrial, new: Mask | None) -> None:
+        """Add clients to a trial, if they can sit out a block yet."""
+        if new is None:
+            return
+        group = trial.group | new
+        if trial.is_open(slot) and np.count_nonzero(group) <= self.clients / 2:
+            trial.group = group
+
+    def _accuse(self, slot: int, cohorts: list[list[int]], changes: list[float]) -> tuple[Mask, Mask]:
+        """(N,) the suspects, if witnesses say that they are flawed; and (N,) the same if enough do to need no trial."""
         arrays = self.arrays
         proven = arrays["proven"] > 0.0
         channels = self._read_channels(slot)
         if channels is None:
-            return proven, True
-        suspects = channels.suspects()
-        if not suspects.any():
-            return suspects, True
+            return proven, proven
+        suspects, told = channels.suspects(without=_REPORTS), channels.suspects(only=_LOSSES)
+        if not (suspects | told).any():
+            return suspects, suspects
         skip = math.ceil(self.clients / len(cohorts[0])) if len(cohorts) <= MEMORY else 0
 
         def ask(witness: Callable[[Arrays, Mask, Mask], int], kind: str) -> int:
             """Ask about those whom the other kinds of values name, so that nobody is a suspect and a proof by one."""
-            named = suspects & channels.suspects(without=kind) if kind in channels.kinds else suspects
+            named = suspects & channels.suspects(without=_REPORTS | {kind}) if kind in channels.kinds else suspects
             return witness(arrays, named, (arrays["trained"] >= 2.0) & ~named & (arrays["silent"] < 2.0))
 
         others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
@@ -311,9 +335,13 @@ class SoundCycle(AbstractSelector):
             + ask(ask_updates, "update")
             + ask_goal(suspects, cohorts, changes, skip=skip)
         )
-        named = suspects & (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
-        kept = proven & (points + max(gains, 0) >= KEPT)  # what they gained before they were left out does not acquit
-        return named & (kept | (points + gains >= ACCUSED)), points + gains >= CONVICTED
+        free = (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
+        named, tried = suspects & free, proven & (arrays["proven"] == BY_TRIAL) & free
+        kept = named & proven & (points + max(gains, 0) >= KEPT)  # gains of before they were out do not acquit
+        kept |= tried & (suspects | told)
+        if points + gains >= ACCUSED:
+            kept |= named
+        return kept, named & (points + gains >= CONVICTED)
 
     def _find_gainless(self, cohorts: list[list[int]], changes: list[float]) -> Mask:
         """(N,) the clients whose training gains nothing."""
@@ -356,10 +384,15 @@ class SoundCycle(AbstractSelector):
         by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0) & ~gainless
         if slot < self._next_trial or by_points.any() or np.count_nonzero(gainless) > FEW_GAINLESS * self.clients:
             return None
-        if self._hears_losses():  # which are better witnesses
+        told = self._hears_losses()
+        if told and not self._is_due(slot, len(self._cohorts[-1])):
             return None
         channels = self._read_channels(slot)
         if channels is None:
+            return None
+        if told:
+            return self._suspected(channels)
+        if slot < max(FIRST_TRIAL, FIRST_TRIAL_CYCLES * self.clients / self.budget):
             return None
         count = int(np.count_nonzero(inside))
         size = min(round(TRIED * count), self.clients // 2 - (self.clients - count), count - len(self._cohorts[-1]))
@@ -374,6 +407,23 @@ class SoundCycle(AbstractSelector):
         group[free[np.argsort(-evidence[free], kind="stable")[:size]]] = True
         return group
 
+    def _suspected(self, channels: Channels) -> Mask | None:
+        """(N,) the suspects by their reports who are in and whom own training does not cure; None if there are none."""
+        arrays = self.arrays
+        suspects = channels.suspects(only=_REPORTS)
+        others = (arrays["trained"] >= 2.0) & ~suspects & (arrays["silent"] < 2.0)
+        inside = arrays["out"] == 0.0
+        group = suspects & inside & (arrays["rest"] == 0.0) & (arrays["pardon"] == 0.0)
+        least = len(self._cohorts[-1])
+        if not group.any() or not others.any() or np.count_nonzero(inside & ~group) < least:
+            return None
+        reported = weighted_mean(arrays["aside"], arrays["asides"])
+        above, left = (
+            float(np.median(values[group]) - np.median(values[others])) for values in (reported, arrays["height"])
+        )
+        gains = float(np.median(excess_gains(arrays, others)[group]))
+        return group if above > LEAST_ABOVE and left > CURED * above and gains < GAINS else None
+
     def _end_trial(self, slot: int, trial: CrossoverTrial) -> None:
         """Leave the group out if it was harmful; acquit it if it was not; else go on."""
         outcome, arrays = trial.judge(slot), self.arrays
@@ -382,8 +432,8 @@ class SoundCycle(AbstractSelector):
         group, self._trial = trial.group, None
         if trial.accused and outcome == "acquitted":
             arrays["pardon"][group & (arrays["proven"] == 0.0)] = PARDON
-        elif trial.accused:
-            arrays["proven"][group] = 1.0
+        elif trial.accused or (outcome == "harmful" and self._hears_losses()):
+            arrays["proven"][group] = BY_TRIAL
             self._leave_out(group & (arrays["out"] == 0.0), np.full(self.clients, PAUSE))
         elif outcome == "harmful":
             arrays["banned"][group] = 1.0
@@ -415,6 +465,7 @@ class SoundCycle(AbstractSelector):
         judged = (arrays["trained"] >= 2.0) & (arrays["silent"] < 2.0)
         channels = [
             ("loss", arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
+            ("report", weighted_mean(arrays["aside"], arrays["asides"]), arrays["asides"] > 0.0, _LOSS_DEVIATION),
             ("loss", -arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
             ("gain", -weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
             ("update", -weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
@@ -422,7 +473,7 @@ class SoundCycle(AbstractSelector):
         ]
         kinds, scores, known = [], [], []
         for kind, values, readings, least in channels:
-            which = readings & judged
+            which = readings & ((arrays["trained"] >= 1.0) & (arrays["silent"] < 2.0) if kind == "report" else judged)
             if np.count_nonzero(which) >= max(4.0, 0.5 * np.count_nonzero(judged)):
                 kinds.append(kind)
                 scores.append(score(values, which, least=least))
@@ -437,6 +488,7 @@ class SoundCycle(AbstractSelector):
             "changes": pack(np.array(self._changes), "<f8"),
             "levels": pack(np.array([self._loss_level, self._usual_gain]), "<f8"),
             "introduced": self._introduced,
+            "recent": self._recent.state(),
             "trial": None if self._trial is None else self._trial.state(),
             "acquittals": self._acquittals,
             "next_trial": self._next_trial,
@@ -452,6 +504,7 @@ class SoundCycle(AbstractSelector):
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
         self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
         self._introduced = bool(memory["introduced"])
+        self._recent = RecentUpdates.restore(memory["recent"])
         trial = memory["trial"]
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])

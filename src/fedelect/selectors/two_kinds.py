@@ -6,6 +6,7 @@ common variance; channels are independent given the kind. Then the evidence agai
 values, monotone in each of them: a client gains nothing by a value that is oddly good.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +37,12 @@ class Channels(NamedTuple):
     scores: Floats
     known: Known
 
-    def suspects(self, *, without: str = "") -> NDArray[np.bool_]:
-        """(N,) those more likely flawed than sound, by all values but those of one kind (nobody, if that is all).
+    def suspects(self, *, without: Collection[str] = (), only: Collection[str] = ()) -> NDArray[np.bool_]:
+        """(N,) those more likely flawed than sound, by all values but those of some kinds, or by those of some alone.
 
-        They are at most half of the clients: the most likely ones.
+        They are at most half of the clients: the most likely ones. Nobody, if there are no such values.
         """
-        rows = [row for row, kind in enumerate(self.kinds) if kind != without]
+        rows = [row for row, kind in enumerate(self.kinds) if kind not in without and (not only or kind in only)]
         clients = self.scores.shape[1]
         if not rows:
             return np.zeros(clients, dtype=np.bool_)
