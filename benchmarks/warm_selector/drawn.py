@@ -4,8 +4,8 @@
     python -m benchmarks.warm_selector.drawn show RUNS design|more|report [SELECTOR ...]
 
 Half of the worlds have flawed clients. The worlds of `design` and `more` serve to try variants. The report worlds have
-another seed and are played when a version is settled. Each selector has a run folder of its own in each world; within a trial all share
-world and luck. What was stopped goes on.
+another seed and are played when a version is settled. Each selector has a run folder of its own in each world; within a
+trial all share world and luck. What was stopped goes on.
 """
 
 import functools

@@ -64,7 +64,8 @@ def show_tables(root: Path) -> None:
     closures: dict[str, dict[str, tuple[float, float]]] = {label: {} for label in COLUMNS}
     print(f"| world | random | {' | '.join(COLUMNS)} |\n" + "|---" * (2 + len(COLUMNS)) + "|")
     for world in REPORT:
-        tables = [read_table(folder).measured for folder in sorted(root.glob(f"{world.name}@*"))]
+        folders = sorted(root.glob(f"{world.name}@*"), reverse=True)  # ours first
+        tables = [read_table(folder).measured for folder in folders]
         cells = []
         for column, label in COLUMNS.items():
             summary = next((found for table in tables if (found := table.summary(label)) is not None), None)

@@ -82,6 +82,21 @@ def test_how_many_of_the_group_are_members_does_not_move_the_average() -> None:
     assert means[1:] == pytest.approx(-0.2 * share + 0.1 * (1.0 - share))
 
 
+def test_turns_of_those_who_joined_later_count_from_the_start() -> None:
+    """A trial whose group has grown judges as if all had been in it, where opinions are the same for all."""
+    trials = [CrossoverTrial(group, np.full(N, 0.5), start=1, cycle=BLOCK) for group in (np.arange(N) < 2, GROUP)]
+    for slot in range(1, 3 * BLOCK + 1):
+        if slot == BLOCK:
+            trials[0].group = GROUP.copy()
+        rng = stream(6, "slot", slot)
+        members, opinions = rng.choice(N, K, replace=False), np.full(N, 0.5 + 0.1 * rng.standard_normal())
+        for trial in trials:
+            trial.read(members, opinions)
+    states = [trial.state() for trial in trials]
+    assert states[0]["cohorts"] == states[1]["cohorts"] and states[0]["group"] == states[1]["group"]
+    assert trials[0].judge(3 * BLOCK) == trials[1].judge(3 * BLOCK)
+
+
 def test_a_trial_that_can_tell_nothing_acquits_also_the_accused() -> None:
     trial = CrossoverTrial(GROUP, np.full(N, 0.6), start=1, cycle=BLOCK, accused=True)
     for _ in range(3 * BLOCK):

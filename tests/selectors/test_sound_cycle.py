@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedelect.rules import unpack
 from fedelect.seeds import stream
 from fedelect.selectors import SoundCycle
 from fedelect.selectors.readings import RecentUpdates, find_behind, read_opinions, read_reports
@@ -406,7 +407,7 @@ def test_wrong_data_that_the_model_learns_is_found_by_a_trial() -> None:
         told["opinions"][cohort] += 0.02 * MINORITY[cohort]
 
     for seed in range(4):
-        _, cohorts, out = play(90, spoiling(swapped), seed=seed)
+        _, _, out = play(90, spoiling(swapped), seed=seed)
         assert MINORITY[list(out[-1])].sum() >= 4 and len(out[-1]) <= 6
         assert not any(out[:20])  # not without a trial
 
@@ -422,10 +423,12 @@ def test_honest_clients_whose_reports_stand_out_stay_if_leaving_them_out_helps_n
         assert not any(out) and np.ptp(counts(cohorts)) <= 4  # turns of the last trial are still owed
 
 
-@pytest.mark.parametrize(("cured", "gain"), [(0.8, 0.05), (0.5, 0.3)])
-def test_rare_data_that_own_training_cures_is_never_on_trial(cured: float, gain: float) -> None:
+@pytest.mark.parametrize(("above", "cured", "gain"), [(1.2, 0.8, 0.0), (1.2, 0.5, 0.3), (0.2, 0.1, 0.0)])
+def test_data_that_own_training_cures_or_that_hardly_stands_out_is_never_on_trial(
+    above: float, cured: float, gain: float
+) -> None:
     def rare_reports(slot: int, cohort: list[int], told: Told) -> None:
-        reports(slot, cohort, told, above=1.2, cured=cured)
+        reports(slot, cohort, told, above=above, cured=cured)
         told["opinions"][MINORITY] -= gain
         told["opinions"][cohort] += gain * MINORITY[cohort]
 
@@ -441,11 +444,35 @@ def test_flipped_updates_are_found_in_cohorts_of_two() -> None:
         told["updates"][cohort] *= np.where(MINORITY[cohort], -1.0, 1.0)[:, None]
         told["opinions"][cohort] -= 0.05 * MINORITY[cohort]
 
-    found = [
-        set(play(160, spoiling(flipped), updates=True, seed=seed, size=lambda _: 2)[2][-1]) for seed in range(4)
-    ]
-    assert sum(int(MINORITY[list(out)].sum()) for out in found) >= 16
-    assert max(len(out) for out in found) <= 7
+    for seed in range(4):
+        selector, _, out = play(160, spoiling(flipped), updates=True, seed=seed, size=lambda _: 2)
+        assert MINORITY[list(out[-1])].sum() >= 3 and len(out[-1]) <= 7
+        cosines = selector.arrays["cosine"] / selector.arrays["updates"]
+        assert cosines[MINORITY].max() < cosines[~MINORITY].min()
+
+
+def test_who_becomes_suspect_while_a_trial_begins_joins_it() -> None:
+    """Clients 0 to 2 stand out from the start, 3 and 4 once these are on trial."""
+    begun: list[int] = []
+
+    def later(slot: int, cohort: list[int], told: Told) -> None:
+        reports(slot, cohort, told, above=1.2, cured=0.3)
+        if not begun or slot < begun[0] + 1:
+            told["loss"][3:5] /= np.exp(1.2)
+
+    world = spoiling(later)
+    selector, sizes = SoundCycle(clients=N, budget=K, seed=3), []
+    for slot in range(1, 90):
+        selection = selector.ask()
+        told: dict[str, Any] = signals(slot, list(selection.cohort))
+        world(slot, list(selection.cohort), told)
+        selector.tell(selection, Feedback(**told))
+        trial = selector.state()["memory"]["trial"]
+        if trial is not None:
+            begun.append(slot)
+            sizes.append(int(unpack(trial["group"], "<f8", size=N, what="group").sum()))
+    assert sizes[0] <= 3 < max(sizes) <= N / 2
+    assert MINORITY[list(selector.left_out)].sum() >= 4
 
 
 def test_updates_of_small_cohorts_are_compared_with_those_of_others_lately() -> None:
@@ -455,12 +482,18 @@ def test_updates_of_small_cohorts_are_compared_with_those_of_others_lately() -> 
         updates = np.full((8, UPDATE_SIZE), np.nan)
         updates[members] = rng.standard_normal((2, UPDATE_SIZE)) + 1.0
         sent += [(client, updates[client]) for client in members]
-        recent = RecentUpdates.restore(json.loads(json.dumps(recent.state())))
+        recent = RecentUpdates.restore(json.loads(json.dumps(recent.state())), clients=8)
         recent.read(arrays, np.array(members), updates)
     others = sum(row / np.linalg.norm(row) for client, row in sent if client != 6)
     unit = sent[-1][1] / np.linalg.norm(sent[-1][1])
     assert arrays["cosine"][6] == pytest.approx(unit @ others / np.linalg.norm(others))
-    assert arrays["updates"].tolist() == [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]  # the first two had nobody to compare
+    assert arrays["updates"].tolist() == [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]  # the first two had too few
+    nothing = np.full((8, UPDATE_SIZE), np.nan)
+    nothing[[1, 2]] = 0.0
+    recent.read(arrays, np.array([1, 2]), nothing)
+    assert arrays["silent"].tolist() == [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # also if all of a cohort send that
+    with pytest.raises(ValueError, match="outside 0 to 3"):
+        RecentUpdates.restore(recent.state(), clients=4)
 
 
 def test_an_accused_group_whose_absence_costs_opinion_is_acquitted() -> None:

@@ -58,7 +58,7 @@ class CrossoverTrial:
         self._reference = reference.copy()
         self._levels = [math.nan, math.nan]  # mean change of those on trial and of the others, when last known
         self._judged = 0  # blocks
-        self._shares: list[float] = []
+        self._cohorts: list[list[int]] = []
         self._means: list[float] = []
 
     def sits_out(self, slot: int) -> bool:
@@ -84,7 +84,7 @@ class CrossoverTrial:
             if which.any():
                 self._levels[side] = float(changes[which].mean())
         self._reference = np.where(np.isnan(self._reference), outside - common, self._reference)
-        self._shares.append(float(self.group[members].mean()))
+        self._cohorts.append(members.tolist())
         share, (inside, others) = float(self.group.mean()), self._levels
         level = others if math.isnan(inside) else share * inside + (1.0 - share) * others
         self._means.append(math.nan if np.isnan(outside).all() else level)
@@ -100,7 +100,8 @@ class CrossoverTrial:
             return "undecided"
         self._judged = blocks
         share = float(self.group.mean())
-        means, shares = np.array(self._means), smooth_shares(np.array(self._shares), before=share)
+        members = np.array([float(self.group[cohort].mean()) for cohort in self._cohorts])  # the group may have grown
+        means, shares = np.array(self._means), smooth_shares(members, before=share)
         effects = [share_effect(means, shares, bends=bends) for bends in (False, True)]
         ratios, benefits = [ratio for _, ratio in effects], [-share * slope for slope, _ in effects]
         if not any(ratios):
@@ -126,7 +127,8 @@ class CrossoverTrial:
             "levels": pack(np.array(self._levels), "<f8"),
             "group": pack(self.group.astype(np.float64), "<f8"),
             "reference": pack(self._reference, "<f8"),
-            "shares": pack(np.array(self._shares), "<f8"),
+            "sizes": pack(np.array([len(cohort) for cohort in self._cohorts], dtype=np.int64), "<i8"),
+            "cohorts": pack(np.array([one for cohort in self._cohorts for one in cohort], dtype=np.int64), "<i8"),
             "means": pack(np.array(self._means), "<f8"),
         }
 
@@ -139,7 +141,13 @@ class CrossoverTrial:
         trial = cls(group, reference, start=start, cycle=block, accused=bool(state["accused"]))
         trial._judged, slots = as_int("judged", state["judged"]), as_int("slots", state["slots"])
         trial._levels = unpack(state["levels"], "<f8", size=2, what="levels").tolist()
-        trial._shares = unpack(state["shares"], "<f8", size=slots, what="shares").tolist()
+        sizes = unpack(state["sizes"], "<i8", size=slots, what="sizes")
+        if (sizes < 1).any() or not group.any() or trial._judged < 0:
+            raise ValueError(f"a trial of {np.count_nonzero(group)} clients with cohorts of {sizes.tolist()}")
+        cohorts = unpack(state["cohorts"], "<i8", size=int(sizes.sum()), what="cohorts")
+        if ((cohorts < 0) | (cohorts >= clients)).any():
+            raise ValueError(f"a cohort of a trial names a client outside 0 to {clients - 1}")
+        trial._cohorts = [cohorts[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
         trial._means = unpack(state["means"], "<f8", size=slots, what="means").tolist()
         return trial
 

@@ -131,7 +131,7 @@ def read_reports(arrays: Mapping[str, Floats], members: Ints, losses: Floats) ->
     for name, values in (("drop", arrays["away"][read] - (logs[read] - level)), ("drops", 1.0)):
         arrays[name][read] = FORGET * arrays[name][read] + values
     arrays["away"][away] = logs[away] - level
-    for name, values in (("aside", logs - float(np.median(logs[known]))), ("asides", np.ones(logs.size))):
+    for name, values in (("told_height", logs - float(np.median(logs[known]))), ("told_heights", np.ones(logs.size))):
         arrays[name][away] = FORGET * arrays[name][away] + values[away]
     new = known & np.isnan(arrays["report"])
     for name, which in (("first_report", new), ("report", known)):
@@ -177,30 +177,33 @@ class RecentUpdates:
         members = members[~np.isnan(updates[members, 0])]
         rows = updates[members]
         sizes = np.linalg.norm(rows, axis=1)
-        if not sizes.any():
+        longest = float(sizes.max(initial=0.0)) or float(np.exp(self.lengths.max(initial=-math.inf)))
+        if not longest:
             return
-        returned = sizes <= _RETURNED * sizes.max()
+        returned = sizes <= _RETURNED * longest
         if np.count_nonzero(~returned) >= _LEAST_UPDATES:
             self.clients, self.directions, self.lengths = self.clients[:0], self.directions[:0], self.lengths[:0]
         clients = np.concatenate([self.clients, members[~returned]])
         units = rows / np.maximum(sizes, 1e-300)[:, None]
         directions = np.concatenate([self.directions, units[~returned]])
-        logs = np.log(np.maximum(sizes, 1e-6 * sizes.max()))
+        logs = np.log(np.maximum(sizes, 1e-6 * longest))
         lengths = np.concatenate([self.lengths, logs[~returned]])
-        known = lengths.size >= _LEAST_UPDATES
-        if known:
+        rest = np.array([np.count_nonzero(clients != client) for client in members.tolist()])
+        known, silent = np.flatnonzero(rest >= _LEAST_UPDATES - 1), returned.copy()
+        if known.size:
             usual = float(np.quantile(lengths, 0.5, method="lower"))
-            silent = returned | (logs <= usual + math.log(_WORTHLESS))
-            arrays["silent"][members] = np.where(silent, arrays["silent"][members] + 1.0, 0.0)
+            silent[known] |= logs[known] <= usual + math.log(_WORTHLESS)
             ratios = np.clip(logs - float(np.median(lengths)), -_SILENT, _SILENT)
-            total = directions.sum(axis=0)
-            cosines = np.empty(members.size)
-            for row, client in enumerate(members.tolist()):
-                others = total - directions[clients == client].sum(axis=0)
-                cosines[row] = units[row] @ others / max(float(np.linalg.norm(others)), 1e-12)
-            for name, values in (("cosine", cosines), ("length", ratios), ("updates", 1.0)):
-                arrays[name][members] = FORGET * arrays[name][members] + values
-        self.clients, self.directions, self.lengths = clients[-RECENT:], directions[-RECENT:], lengths[-RECENT:]
+            total, read = directions.sum(axis=0), members[known]
+            cosines = np.empty(known.size)
+            for place, row in enumerate(known.tolist()):
+                others = total - directions[clients == members[row]].sum(axis=0)
+                cosines[place] = units[row] @ others / max(float(np.linalg.norm(others)), 1e-12)
+            for name, values in (("cosine", cosines), ("length", ratios[known]), ("updates", 1.0)):
+                arrays[name][read] = FORGET * arrays[name][read] + values
+        arrays["silent"][members] = np.where(silent, arrays["silent"][members] + 1.0, 0.0)
+        kept = max(RECENT, members.size)
+        self.clients, self.directions, self.lengths = clients[-kept:], directions[-kept:], lengths[-kept:]
 
     def state(self) -> dict[str, Any]:
         """Return them as JSON-able values."""
@@ -212,15 +215,20 @@ class RecentUpdates:
         }
 
     @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> "RecentUpdates":
-        """Continue from a saved state."""
+    def restore(cls, state: Mapping[str, Any], *, clients: int) -> "RecentUpdates":
+        """Continue from a saved state of `clients` clients."""
         count = as_int("count", state["count"])
         directions = unpack(state["directions"], "<f8", size=count * UPDATE_SIZE, what="directions")
-        return cls(
+        recent = cls(
             unpack(state["clients"], "<i8", size=count, what="clients"),
             directions.reshape(count, UPDATE_SIZE),
             unpack(state["lengths"], "<f8", size=count, what="lengths"),
         )
+        if ((recent.clients < 0) | (recent.clients >= clients)).any():
+            raise ValueError(f"an update of a client outside 0 to {clients - 1}")
+        if not (np.isfinite(recent.directions).all() and np.isfinite(recent.lengths).all()):
+            raise ValueError("an update that is not finite")
+        return recent
 
 
 def _mean_known(values: Floats) -> float:

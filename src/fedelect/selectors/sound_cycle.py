@@ -1,10 +1,10 @@
 """Equal turns for all clients but those that look flawed and whose leaving out does no harm; for warm starts.
 
-Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over the clients' own readings in the
-slots in which they train. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
+Base: shuffled cycles. Suspects: a mixture of two kinds of clients (`two_kinds`) over readings of each client, most in
+the slots in which it trains. Verdict: *points* against the suspects as a group, by witnesses of different kinds; with
 `CONVICTED` points they are left out, with `ACCUSED` points if a trial does not speak for them, below `KEPT` they are
-back. Clients whose training gains nothing are left out for a while. Where no losses come, the most suspicious clients
-are tried without an accusation. docs/theory/sound-cycle.md explains it.
+back. Clients whose training gains nothing are left out for a while. Those whose reported losses stand out, or the most
+suspicious ones where no losses come, are tried without an accusation. docs/theory/sound-cycle.md explains it.
 """
 
 import math
@@ -73,7 +73,7 @@ MEMORY = 150
 """Slots from which the effect of suspects on the others is estimated."""
 
 FIRST_TRIAL, FIRST_TRIAL_CYCLES = 16, 2.5
-"""No trial before this slot, and before this many cycles: what is known of single clients comes slowly."""
+"""Where no losses come, no trial before this slot and this many cycles: single clients become known slowly."""
 
 DRIFT = 10.0
 """Fall of the opinions in a slot, in units of a usual change, that ends a trial without a verdict."""
@@ -86,7 +86,7 @@ TRIED = 0.25
 
 _LEAST_DRIFT = 0.2  # of an opinion
 _LOSS_DEVIATION = 0.2  # least deviation of log losses among the sound
-_REPORTS, _LOSSES = frozenset({"report"}), frozenset({"report", "loss"})  # kinds of values
+_REPORTS, _FROM_LOSSES = frozenset({"report"}), frozenset({"report", "loss"})  # kinds of values
 _TRIAL_REST = 4.0  # cycles before a client that was acquitted is tried again
 _LONGEST_REST = 5  # doublings of the time between trials that find nothing
 
@@ -110,8 +110,8 @@ class SoundCycle(AbstractSelector):
         "trained": 0.0,  # slots from which something was learnt
         "losses": 0.0,  # readings of its loss
         "height": 0.0,  # log loss minus the median log loss of all that report in the slot, smoothed
-        "asides": 0.0,  # weight of the readings in `aside`
-        "aside": 0.0,  # the same in slots in which it did not train
+        "told_heights": 0.0,  # weight of the readings in `told_height`
+        "told_height": 0.0,  # log loss minus that median in slots in which it did not train; weighted sum
         "loss": 0.0,  # log loss, smoothed
         "first_loss": 0.0,  # log loss at its first reading
         "first_level": 0.0,  # level of that median at its first reading
@@ -131,7 +131,7 @@ class SoundCycle(AbstractSelector):
         "cosine": 0.0,
         "length": 0.0,
         "silent": 0.0,  # worthless updates in a row
-        "proven": 0.0,  # 1: it was accused, and a trial did not speak for it
+        "proven": 0.0,  # 1: left out by points; `BY_TRIAL`: by a trial where losses come, or of the accused
         "gainless": 0.0,  # 1: left out because its training gains nothing
         "banned": 0.0,  # 1: left out by a trial
         "rest": 0.0,  # cycles until it may be on trial again
@@ -297,7 +297,8 @@ class SoundCycle(AbstractSelector):
             return
         if self._trial is not None:
             self._extend_trial(slot, self._trial, accused)
-            self._trial.accused |= bool(2 * np.count_nonzero(self._trial.group & accused) >= np.count_nonzero(accused))
+            group = self._trial.group
+            self._trial.accused |= bool(2 * np.count_nonzero(group & accused) >= np.count_nonzero(group))
             return
         cycle = math.ceil(np.count_nonzero(self.arrays["out"] == 0.0) / len(cohorts[-1]))
         self._trial = CrossoverTrial(accused, self.arrays["own"], start=slot + 1, cycle=cycle, accused=True)
@@ -317,8 +318,8 @@ class SoundCycle(AbstractSelector):
         channels = self._read_channels(slot)
         if channels is None:
             return proven, proven
-        suspects, told = channels.suspects(without=_REPORTS), channels.suspects(only=_LOSSES)
-        if not (suspects | told).any():
+        suspects, by_losses = channels.suspects(without=_REPORTS), channels.suspects(only=_FROM_LOSSES)
+        if not (suspects | by_losses).any():
             return suspects, suspects
         skip = math.ceil(self.clients / len(cohorts[0])) if len(cohorts) <= MEMORY else 0
 
@@ -338,7 +339,7 @@ class SoundCycle(AbstractSelector):
         free = (arrays["pardon"] == 0.0) & (excess_gains(arrays, others) < CLEARED)
         named, tried = suspects & free, proven & (arrays["proven"] == BY_TRIAL) & free
         kept = named & proven & (points + max(gains, 0) >= KEPT)  # gains of before they were out do not acquit
-        kept |= tried & (suspects | told)
+        kept |= tried & (suspects | by_losses)
         if points + gains >= ACCUSED:
             kept |= named
         return kept, named & (points + gains >= CONVICTED)
@@ -384,13 +385,13 @@ class SoundCycle(AbstractSelector):
         by_points = ~inside & (arrays["banned"] == 0.0) & (arrays["silent"] < 2.0) & ~gainless
         if slot < self._next_trial or by_points.any() or np.count_nonzero(gainless) > FEW_GAINLESS * self.clients:
             return None
-        told = self._hears_losses()
-        if told and not self._is_due(slot, len(self._cohorts[-1])):
+        hears = self._hears_losses()
+        if hears and not self._is_due(slot, len(self._cohorts[-1])):
             return None
         channels = self._read_channels(slot)
         if channels is None:
             return None
-        if told:
+        if hears:
             return self._suspected(channels)
         if slot < max(FIRST_TRIAL, FIRST_TRIAL_CYCLES * self.clients / self.budget):
             return None
@@ -417,7 +418,7 @@ class SoundCycle(AbstractSelector):
         least = len(self._cohorts[-1])
         if not group.any() or not others.any() or np.count_nonzero(inside & ~group) < least:
             return None
-        reported = weighted_mean(arrays["aside"], arrays["asides"])
+        reported = weighted_mean(arrays["told_height"], arrays["told_heights"])
         above, left = (
             float(np.median(values[group]) - np.median(values[others])) for values in (reported, arrays["height"])
         )
@@ -435,6 +436,7 @@ class SoundCycle(AbstractSelector):
         elif trial.accused or (outcome == "harmful" and self._hears_losses()):
             arrays["proven"][group] = BY_TRIAL
             self._leave_out(group & (arrays["out"] == 0.0), np.full(self.clients, PAUSE))
+            self._acquittals, self._next_trial = 0, slot + 1
         elif outcome == "harmful":
             arrays["banned"][group] = 1.0
             self._leave_out(group, np.clip(2.0 * arrays["pause"], BANNED_PAUSE, LONGEST_PAUSE))
@@ -465,7 +467,12 @@ class SoundCycle(AbstractSelector):
         judged = (arrays["trained"] >= 2.0) & (arrays["silent"] < 2.0)
         channels = [
             ("loss", arrays["height"], arrays["losses"] >= 2.0, _LOSS_DEVIATION),
-            ("report", weighted_mean(arrays["aside"], arrays["asides"]), arrays["asides"] > 0.0, _LOSS_DEVIATION),
+            (
+                "report",
+                weighted_mean(arrays["told_height"], arrays["told_heights"]),
+                arrays["told_heights"] > 0.0,
+                _LOSS_DEVIATION,
+            ),
             ("loss", -arrays["learnt"], ~np.isnan(arrays["learnt"]), _LOSS_DEVIATION),
             ("gain", -weighted_mean(arrays["gain"], arrays["gains"]), arrays["gains"] > 0.0, 1e-9),
             ("update", -weighted_mean(arrays["cosine"], arrays["updates"]), arrays["updates"] > 0.0, 1e-9),
@@ -504,7 +511,7 @@ class SoundCycle(AbstractSelector):
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
         self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
         self._introduced = bool(memory["introduced"])
-        self._recent = RecentUpdates.restore(memory["recent"])
+        self._recent = RecentUpdates.restore(memory["recent"], clients=self.clients)
         trial = memory["trial"]
         self._trial = None if trial is None else CrossoverTrial.restore(trial, clients=self.clients)
         self._acquittals = as_int("acquittals", memory["acquittals"])
