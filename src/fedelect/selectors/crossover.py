@@ -127,8 +127,7 @@ class CrossoverTrial:
             "levels": pack(np.array(self._levels), "<f8"),
             "group": pack(self.group.astype(np.float64), "<f8"),
             "reference": pack(self._reference, "<f8"),
-            "sizes": pack(np.array([len(cohort) for cohort in self._cohorts], dtype=np.int64), "<i8"),
-            "cohorts": pack(np.array([one for cohort in self._cohorts for one in cohort], dtype=np.int64), "<i8"),
+            **pack_cohorts(self._cohorts),
             "means": pack(np.array(self._means), "<f8"),
         }
 
@@ -141,15 +140,34 @@ class CrossoverTrial:
         trial = cls(group, reference, start=start, cycle=block, accused=bool(state["accused"]))
         trial._judged, slots = as_int("judged", state["judged"]), as_int("slots", state["slots"])
         trial._levels = unpack(state["levels"], "<f8", size=2, what="levels").tolist()
-        sizes = unpack(state["sizes"], "<i8", size=slots, what="sizes")
-        if (sizes < 1).any() or not group.any() or trial._judged < 0:
-            raise ValueError(f"a trial of {np.count_nonzero(group)} clients with cohorts of {sizes.tolist()}")
-        cohorts = unpack(state["cohorts"], "<i8", size=int(sizes.sum()), what="cohorts")
-        if ((cohorts < 0) | (cohorts >= clients)).any():
-            raise ValueError(f"a cohort of a trial names a client outside 0 to {clients - 1}")
-        trial._cohorts = [cohorts[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
+        if not group.any() or trial._judged < 0:
+            raise ValueError(f"a trial of {np.count_nonzero(group)} clients, {trial._judged} blocks judged")
+        trial._cohorts = unpack_cohorts(state, slots, clients=clients)
         trial._means = unpack(state["means"], "<f8", size=slots, what="means").tolist()
         return trial
+
+
+def pack_cohorts(cohorts: Sequence[Sequence[int]]) -> dict[str, str]:
+    """Return cohorts of any sizes as JSON-able values."""
+    return {
+        "sizes": pack(np.array([len(cohort) for cohort in cohorts], dtype=np.int64), "<i8"),
+        "cohorts": pack(np.array([one for cohort in cohorts for one in cohort], dtype=np.int64), "<i8"),
+    }
+
+
+def unpack_cohorts(state: Mapping[str, Any], count: int, *, clients: int) -> list[list[int]]:
+    """Return `count` cohorts of `clients` clients from what `pack_cohorts` made of them.
+
+    Raises:
+        ValueError: A cohort is empty, or names a client that is not there.
+    """
+    sizes = unpack(state["sizes"], "<i8", size=count, what="sizes")
+    if (sizes < 1).any():
+        raise ValueError(f"sizes of cohorts: {sizes.tolist()}")
+    flat = unpack(state["cohorts"], "<i8", size=int(sizes.sum()), what="cohorts")
+    if ((flat < 0) | (flat >= clients)).any():
+        raise ValueError(f"a cohort names a client outside 0 to {clients - 1}")
+    return [flat[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
 
 
 def smooth_shares(shares: Floats, *, before: float) -> Floats:

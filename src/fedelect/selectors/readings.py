@@ -18,7 +18,7 @@ FORGET = 0.9
 """Weight that readings keep with each new one of the same client."""
 
 RECENT = 32
-"""Updates with which new ones are compared, besides those of the same slot."""
+"""Updates of earlier slots with which those of a small cohort are compared."""
 
 LEVEL_STEP = 0.3
 """Weight of a new opinion in a client's level, and of a slot in what is usual."""
@@ -33,7 +33,7 @@ _LEAST_PROGRESS = 0.15  # of that quantile, a log loss, below which nothing can 
 _BEHIND = 0.25  # share of that progress
 _ABOVE = 0.2  # of a log loss
 _SILENT = 4.0  # largest log ratio of lengths of updates
-_WORTHLESS = 1e-3  # length of an update, in units of the lower median of its cohort, that adds nothing to the model
+_WORTHLESS = 1e-3  # length of an update, in units of the lower median of those it is compared with, that adds nothing
 _LEAST_UPDATES = 4  # below which nothing can be said of one of them
 _RETURNED = 1e-7  # the same in units of the longest: the model came back as it was, but for rounding
 
@@ -150,7 +150,7 @@ def find_behind(arrays: Mapping[str, Floats]) -> NDArray[np.bool_]:
 
 
 class RecentUpdates:
-    """The last updates of all clients, with which new ones are compared: small cohorts alone tell nothing.
+    """The updates of the last slots: with fewer than `_LEAST_UPDATES` in a slot, new ones are compared with them, too.
 
     Args:
         clients: (M,) who sent them.

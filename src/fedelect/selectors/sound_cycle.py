@@ -16,7 +16,7 @@ import numpy as np
 from fedelect.rules import pack, unpack
 from fedelect.seeds import stream
 from fedelect.selectors.base import AbstractSelector, Available, Choice
-from fedelect.selectors.crossover import CrossoverTrial, member_effects
+from fedelect.selectors.crossover import CrossoverTrial, member_effects, pack_cohorts, unpack_cohorts
 from fedelect.selectors.readings import RecentUpdates, find_behind, read_losses, read_opinions, read_reports
 from fedelect.selectors.two_kinds import Channels, score
 from fedelect.selectors.witnesses import (
@@ -490,8 +490,7 @@ class SoundCycle(AbstractSelector):
     def _memory(self) -> dict[str, Any]:
         return {
             "told": len(self._changes),
-            "sizes": pack(np.array([len(cohort) for cohort in self._cohorts], dtype=np.int64), "<i8"),
-            "cohorts": pack(np.array([one for cohort in self._cohorts for one in cohort], dtype=np.int64), "<i8"),
+            **pack_cohorts(self._cohorts),
             "changes": pack(np.array(self._changes), "<f8"),
             "levels": pack(np.array([self._loss_level, self._usual_gain]), "<f8"),
             "introduced": self._introduced,
@@ -503,11 +502,7 @@ class SoundCycle(AbstractSelector):
 
     def _recall(self, memory: dict[str, Any]) -> None:
         told = as_int("told", memory["told"])
-        sizes = unpack(memory["sizes"], "<i8", size=told, what="sizes")
-        if (sizes < 1).any():
-            raise ValueError(f"sizes of cohorts: {sizes.tolist()}")
-        cohorts = unpack(memory["cohorts"], "<i8", size=int(sizes.sum()), what="cohorts")
-        self._cohorts = [cohorts[end - size : end].tolist() for end, size in zip(sizes.cumsum(), sizes, strict=True)]
+        self._cohorts = unpack_cohorts(memory, told, clients=self.clients)
         self._changes = unpack(memory["changes"], "<f8", size=told, what="changes").tolist()
         self._loss_level, self._usual_gain = unpack(memory["levels"], "<f8", size=2, what="levels").tolist()
         self._introduced = bool(memory["introduced"])
