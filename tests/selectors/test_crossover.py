@@ -13,6 +13,7 @@ from fedelect.seeds import stream
 from fedelect.selectors.crossover import (
     LONGEST_BLOCK,
     MOST_BLOCKS,
+    MOST_BLOCKS_ACCUSED,
     SHORTEST_BLOCK,
     CrossoverTrial,
     member_effects,
@@ -68,6 +69,39 @@ def test_less_proves_harm_of_a_group_that_witnesses_accuse() -> None:
 
     assert harmful(0.1, accused=True) >= harmful(0.1, accused=False) + 4
     assert harmful(0.4, accused=True) >= 19 and harmful(0.0, accused=True) <= 10 and harmful(-0.4, accused=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("accused", "blocks", "line", "parabola", "outcome"),
+    [
+        (False, 3, (-0.4, -3.0), (-0.4, -2.0), "harmful"),
+        (False, 3, (-0.4, -3.0), (-0.4, -1.0), "undecided"),  # both trends must say so
+        (False, 3, (-0.4, -1.0), (-0.4, -3.0), "undecided"),
+        (False, 3, (-0.03, -3.0), (-0.4, -3.0), "undecided"),  # less than a point
+        (False, 3, (-0.4, -3.0), (0.1, 0.1), "acquitted"),
+        (False, MOST_BLOCKS, (-0.4, -1.0), (-0.4, -3.0), "acquitted"),
+        (True, 3, (-0.4, -1.5), (-0.4, -1.1), "harmful"),
+        (True, 3, (-0.4, -1.5), (-0.4, -0.9), "undecided"),
+        (True, 3, (0.4, 1.5), (0.4, 1.1), "acquitted"),
+        (True, 3, (0.4, 1.5), (0.4, 0.9), "undecided"),
+        (True, MOST_BLOCKS_ACCUSED, (-0.4, -0.5), (0.1, 0.5), "harmful"),
+        (True, MOST_BLOCKS_ACCUSED, (-0.01, -0.5), (-0.01, -0.5), "acquitted"),
+    ],
+)
+def test_a_verdict_holds_with_a_line_and_with_a_parabola(
+    monkeypatch: pytest.MonkeyPatch,
+    accused: bool,
+    blocks: int,
+    line: tuple[float, float],
+    parabola: tuple[float, float],
+    outcome: str,
+) -> None:
+    def effect(*_: object, bends: bool) -> tuple[float, float]:
+        return parabola if bends else line
+
+    monkeypatch.setattr("fedelect.selectors.crossover.share_effect", effect)
+    trial = CrossoverTrial(GROUP, np.full(N, 0.5), start=1, cycle=BLOCK, accused=accused)
+    assert trial.judge(blocks * BLOCK) == outcome
 
 
 def test_how_many_of_the_group_are_members_does_not_move_the_average() -> None:

@@ -12,8 +12,10 @@ import pytest
 from fedelect.rules import unpack
 from fedelect.seeds import stream
 from fedelect.selectors import SoundCycle
+from fedelect.selectors.crossover import CrossoverTrial
 from fedelect.selectors.readings import RecentUpdates, find_behind, read_opinions, read_reports
 from fedelect.selectors.sound_cycle import MOST_GAINLESS
+from fedelect.selectors.two_kinds import Channels
 from fedelect.selectors.witnesses import ask_drops, gainless_odds
 from fedelect.vocabulary import UPDATE_SIZE, Feedback, Floats
 
@@ -435,6 +437,26 @@ def test_data_that_own_training_cures_or_that_hardly_stands_out_is_never_on_tria
     for slots in range(12, 60, 6):
         selector, _, out = play(slots, rare_reports)
         assert selector.state()["memory"]["trial"] is None and not out[-1]
+
+
+@pytest.mark.parametrize(("above", "tried"), [(0.2, False), (0.5, True)])
+def test_suspects_by_reports_are_tried_if_they_stand_out(above: float, tried: bool) -> None:
+    selector, _, _ = play(12)
+    for name in ("told_height", "height"):
+        selector.arrays[name] = np.where(MINORITY, above, 0.0)
+    selector.arrays["told_heights"], selector.arrays["gain"] = np.ones(N), np.zeros(N)
+    scores = np.where(MINORITY, 5.0, np.linspace(-1.0, 1.0, N))[None]
+    group = selector._suspected(Channels(("report",), scores, np.ones((1, N), dtype=np.bool_)))
+    assert (group is not None) == tried and (group is None or (group == MINORITY).all())
+
+
+@pytest.mark.parametrize(("count", "easier"), [(3, False), (4, True)])
+def test_a_trial_needs_less_proof_if_half_of_its_group_is_accused(count: int, easier: bool) -> None:
+    selector, cohorts, _ = play(12)
+    trial = CrossoverTrial(np.arange(N) < 8, np.full(N, 0.5), start=13, cycle=5)
+    selector._trial = trial
+    selector._charge(40, np.arange(N) < count, [list(cohort) for cohort in cohorts])  # too late to join
+    assert trial.accused == easier and trial.group.sum() == 8
 
 
 def test_flipped_updates_are_found_in_cohorts_of_two() -> None:
